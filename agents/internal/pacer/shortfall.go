@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pacer
+
+import "bandwidthbroker/agents/internal/schedule"
+
+// Owed is what the plan (without fallback) cannot carry any more from now on.
+func Owed(now int64, plan schedule.Schedule, missing int64) int64 {
+	return max(0, missing-plan.Bytes(now, plan.End()))
+}
+
+// tolerance keeps a transfer that is exactly on plan from reporting a shortfall over a late packet.
+const (
+	toleranceBytes  int64 = 64 << 10
+	toleranceMicros int64 = 20_000
+)
+
+// Shortfall says that the plan cannot carry the missing bytes even when every remaining segment is followed as fast as
+// catching up allows: the broker should book the rest anew.
+func Shortfall(now int64, plan schedule.Schedule, missing int64) bool {
+	booked := plan.Bytes(now, plan.End())
+	return missing > booked+booked/CatchUp+max(toleranceBytes, schedule.Volume(plan.RateAt(now), toleranceMicros))
+}

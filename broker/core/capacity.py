@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""capacity(t) of a link: its base rate, steps of what may be used, and windows that take some of it away for a while."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from broker.core.calendar import DISTANT_PAST_US, Step
+
+
+class Window(NamedTuple):
+    """On [begin, end) no more than `bps` payload may be used: maintenance, an outage (0), background traffic."""
+
+    begin_us: int
+    end_us: int
+    bps: int
+
+
+def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Iterable[Window] = ()) -> list[Step]:
+    """Minimal steps of capacity(t), beginning in the distant past.
+
+    `available` (sorted by time): before its first step `base_bps` holds, the last step holds on. Windows only lower what is there;
+    where several overlap, the lowest counts.
+    """
+    windows = list(windows)
+    instants = {begin for begin, _ in available}
+    for window in windows:
+        instants.add(window.begin_us)
+        instants.add(window.end_us)
+    steps: list[Step] = [(DISTANT_PAST_US, base_bps)]
+    base = base_bps
+    pending = list(available)
+    for instant in sorted(instants):
+        while pending and pending[0][0] <= instant:
+            base = pending.pop(0)[1]
+        level = min([base, *(w.bps for w in windows if w.begin_us <= instant < w.end_us)])
+        if level != steps[-1][1]:
+            steps.append((instant, level))
+    return steps

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The directed network: links, and the shortest path by metric between two nodes."""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from math import lcm
+from typing import NamedTuple
+
+from broker.core.calendar import Step
+from broker.core.capacity import Window, capacity_steps
+from broker.core.goodput import payload_rate
+
+DEFAULT_METRIC = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One directed link. Rates in bit/s, `channel_bps` (chi) makes booked rates whole multiples, `slot_us` makes boundaries multiples."""
+
+    id: str
+    source: str
+    target: str
+    capacity_bps: int
+    mtu_bytes: int | None = None
+    channel_bps: int | None = None
+    slot_us: int = 1
+    metric: int | None = None
+    available: tuple[Step, ...] = ()
+    windows: tuple[Window, ...] = ()
+
+    def payload_bps(self, rate_bps: int) -> int:
+        return payload_rate(rate_bps, self.mtu_bytes)
+
+    def capacity(self) -> list[Step]:
+        """capacity(t) in payload bit/s."""
+        return capacity_steps(
+            self.payload_bps(self.capacity_bps),
+            [(begin, self.payload_bps(rate)) for begin, rate in self.available],
+            [Window(w.begin_us, w.end_us, self.payload_bps(w.bps)) for w in self.windows],
+        )
+
+
+class Route(NamedTuple):
+    """A path and what its links together ask of a plan.
+
+    `ceiling_bps` is the most that the path can ever carry; rates are multiples of `channel_bps`, boundaries of `slot_us`.
+    """
+
+    path: tuple[str, ...]
+    ceiling_bps: int
+    channel_bps: int
+    slot_us: int
+
+
+class Network:
+    """An immutable set of links. Paths are tuples of link ids."""
+
+    def __init__(self, links: Iterable[Link]) -> None:
+        self.links: dict[str, Link] = {}
+        self._out: dict[str, list[Link]] = {}
+        nodes: set[str] = set()
+        for link in links:
+            if link.id in self.links:
+                raise ValueError(f"link id {link.id!r} appears twice")
+            self.links[link.id] = link
+            self._out.setdefault(link.source, []).append(link)
+            nodes.update((link.source, link.target))
+        self.nodes = frozenset(nodes)
+        self._routes: dict[tuple[str, str], Route | None] = {}
+
+    def route(self, source: str, target: str) -> Route | None:
+        """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
+
+        Unknown nodes and source == target have no path. The answer is kept: a Network never changes.
+        """
+        key = (source, target)
+        if key not in self._routes:
+            path = self._shortest_path(source, target)
+            self._routes[key] = None if path is None else self._along(path)
+        return self._routes[key]
+
+    def _along(self, path: tuple[str, ...]) -> Route:
+        links = [self.links[link_id] for link_id in path]
+        return Route(
+            path,
+            min(max(rate for _, rate in link.capacity()) for link in links),
+            lcm(*(link.channel_bps or 1 for link in links)),
+            lcm(*(link.slot_us for link in links)),
+        )
+
+    def _shortest_path(self, source: str, target: str) -> tuple[str, ...] | None:
+        """Dijkstra's algorithm; the heap's key makes ties deterministic."""
+        if source == target:
+            return None
+        order = count()
+        heap: list[tuple[int, int, tuple[str, ...], int, str]] = [(0, 0, (), next(order), source)]
+        settled: set[str] = set()
+        while heap:
+            cost, hops, path, _, node = heapq.heappop(heap)
+            if node == target:
+                return path
+            if node in settled:
+                continue
+            settled.add(node)
+            for link in self._out.get(node, ()):
+                if link.target not in settled:
+                    metric = DEFAULT_METRIC if link.metric is None else link.metric
+                    heapq.heappush(heap, (cost + metric, hops + 1, (*path, link.id), next(order), link.target))
+        return None
+
+
+def is_connected(path: tuple[str, ...], links: Mapping[str, Link], source: str, target: str) -> bool:
+    """Does `path` lead from `source` to `target` over known links, without visiting a node twice?"""
+    node, seen = source, {source}
+    for link_id in path:
+        link = links.get(link_id)
+        if link is None or link.source != node or link.target in seen:
+            return False
+        node = link.target
+        seen.add(node)
+    return bool(path) and node == target

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan is a TRC vector: rows (begin, end, rate) over a path. `verify` checks any plan, whoever made it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import lcm
+from typing import NamedTuple
+
+from broker.core.calendar import Calendar
+from broker.core.network import Link, is_connected
+from broker.core.request import Request
+from broker.core.units import MICROBITS_PER_BYTE
+
+
+class Segment(NamedTuple):
+    """One row of a TRC vector: `rate_bps` of payload on [begin, end) over the links of `path`."""
+
+    begin_us: int
+    end_us: int
+    rate_bps: int
+    path: tuple[str, ...]
+
+    @property
+    def microbits(self) -> int:
+        return self.rate_bps * (self.end_us - self.begin_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a planner answers: segments in order of time, at least one."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def start_us(self) -> int:
+        return self.segments[0].begin_us
+
+    @property
+    def finish_us(self) -> int:
+        return max(segment.end_us for segment in self.segments)
+
+    @property
+    def volume_bytes(self) -> int:
+        return sum(segment.microbits for segment in self.segments) // MICROBITS_PER_BYTE
+
+
+class PlanRejected(Exception):
+    """A plan broke a rule. It is a fault of the planner, never of the request."""
+
+
+def verify(request: Request, plan: Plan, links: Mapping[str, Link], calendars: Mapping[str, Calendar]) -> None:
+    """Raise PlanRejected unless `plan` does exactly what `request` asks and fits into the free capacity.
+
+    Checks, written without the planners' code: order, times, path, rates and channels, slots, volume (neither less than asked nor
+    more than the last slot's rounding), and gamma over the sum of this plan's own segments.
+    """
+    for problem in _faults(request, plan, links, calendars):
+        raise PlanRejected(f"request {request.id}: {problem}")
+
+
+def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: Mapping[str, Calendar]) -> Iterator[str]:
+    if not plan.segments:
+        yield "no segments"
+        return
+    previous_end = request.not_before_us
+    for begin, end, rate, path in plan.segments:
+        if begin >= end:
+            yield f"empty segment [{begin}, {end})"
+        if begin < previous_end:
+            yield f"segment begins at {begin}, before {previous_end}"
+        if rate <= 0:
+            yield f"rate {rate} is not positive"
+        if request.rate_max_bps is not None and rate > request.rate_max_bps:
+            yield f"rate {rate} above rate_max_bps {request.rate_max_bps}"
+        if request.rate_min_bps is not None and rate < request.rate_min_bps:
+            yield f"rate {rate} below rate_min_bps {request.rate_min_bps}"
+        if not is_connected(path, links, request.source, request.destination):
+            yield f"path {path} does not lead from {request.source} to {request.destination}"
+            return
+        for link_id in path:
+            link = links[link_id]
+            if link.channel_bps is not None and rate % link.channel_bps:
+                yield f"rate {rate} is not a multiple of {link.channel_bps} (channel of {link_id})"
+            if begin % link.slot_us or end % link.slot_us:
+                yield f"[{begin}, {end}) is off the {link.slot_us} us slots of {link_id}"
+            if calendars[link_id].lowest(begin, end) < rate:
+                yield f"[{begin}, {end}) books {rate} bit/s on {link_id}, which is not free"
+        previous_end = end
+    if request.deadline_us is not None and previous_end > request.deadline_us:
+        yield f"ends at {previous_end}, after the deadline {request.deadline_us}"
+    yield from _volume_faults(request, plan, links)
+
+
+def _volume_faults(request: Request, plan: Plan, links: Mapping[str, Link]) -> Iterator[str]:
+    if request.volume_bytes is None:
+        return
+    carried = sum(segment.microbits for segment in plan.segments)
+    asked = request.volume_bytes * MICROBITS_PER_BYTE
+    if carried < asked:
+        yield f"carries {carried} microbits, {asked} are asked"
+    last = plan.segments[-1]
+    grain = lcm(*(links[link_id].slot_us for link_id in last.path))
+    if carried - last.rate_bps * grain >= asked:
+        yield f"carries {carried} microbits where {asked} are asked: it would end a slot earlier"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no plan. `code`: no_path | infeasible | unsupported (this planner does not take such requests)."""
+
+    code: str
+    detail: str
+    field: str | None = None

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled loops over gamma(t): flat int64 arrays `times` and `free`, of which the first `n` entries count.
+
+`free[i]` holds on [times[i], times[i+1]), the last one for ever; `times[0]` is the distant past. Values may be negative (capacity was
+lowered under bookings): nothing is free then. A remaining volume is a pair (whole bits, microbits below 1e6), because one exabyte in
+microbits outgrows 64 bits. Planners and calendars own the meaning; here is only the arithmetic.
+"""
+
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.core.units import FOREVER_US
+
+Int64Array = NDArray[np.int64]
+_Function = TypeVar("_Function", bound=Any)
+
+_FOREVER = FOREVER_US
+_MILLION = 1_000_000
+
+FOUND = 0  # the whole volume fits
+NEVER = 1  # gamma(t) ends in a rate that cannot carry it
+LATE = 2  # it cannot be done by the deadline
+OUT_OF_PROFILE = 3  # the profile ended (it was cut at `limit`): ask again with a longer one
+OUT_OF_ROOM = 4  # more segments than the output holds: ask again with a larger one
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile on first use and keep the machine code on disk, so that later processes start in milliseconds."""
+    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+
+
+@compiled
+def index_at(times: Int64Array, n: int, instant: int) -> int:
+    """Index of the step that holds at `instant` (0 when it lies before the first)."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] <= instant:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, 0)
+
+
+@compiled
+def time_needed(bits: int, microbits: int, rate: int) -> int:
+    """Microseconds, rounded up, for a volume at `rate` bit/s; long division in steps of 1000, so that 1 Pb/s does not overflow."""
+    seconds = bits // rate
+    if seconds > _FOREVER // _MILLION:
+        return _FOREVER
+    rest = bits % rate
+    millis = rest * 1000 // rate
+    rest = rest * 1000 % rate
+    micros = rest * 1000 // rate
+    rest = rest * 1000 % rate + microbits
+    return seconds * _MILLION + millis * 1000 + micros + (rest + rate - 1) // rate
+
+
+@compiled
+def volume_in(rate: int, duration: int) -> tuple[int, int]:
+    """(bits, microbits) that `rate` carries in `duration` microseconds. The caller knows that the bits fit into 63 bits."""
+    seconds, micros = duration // _MILLION, duration % _MILLION
+    # rate x micros may reach 1e21: split the rate as well.
+    mega, unit = rate // _MILLION, rate % _MILLION
+    low = unit * micros
+    return rate * seconds + mega * micros + low // _MILLION, low % _MILLION
+
+
+@compiled
+def add(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, delta: int) -> int:
+    """Add `delta` to gamma on [begin, end) in place and return the new number of steps; the arrays need room for two more.
+
+    Steps stay minimal: a boundary at which nothing changes any more is removed.
+    """
+    first = index_at(times, n, begin)
+    if times[first] != begin:
+        for i in range(n, first + 1, -1):
+            times[i] = times[i - 1]
+            free[i] = free[i - 1]
+        first += 1
+        times[first] = begin
+        free[first] = free[first - 1]
+        n += 1
+    if end >= _FOREVER:
+        last = n
+    else:
+        last = index_at(times, n, end)
+        if times[last] != end:
+            for i in range(n, last + 1, -1):
+                times[i] = times[i - 1]
+                free[i] = free[i - 1]
+            last += 1
+            times[last] = end
+            free[last] = free[last - 1]
+            n += 1
+    for i in range(first, last):
+        free[i] += delta
+    # Inner differences are unchanged, so only the two ends can have become superfluous; the later one goes first.
+    if last < n and free[last] == free[last - 1]:
+        for i in range(last, n - 1):
+            times[i] = times[i + 1]
+            free[i] = free[i + 1]
+        n -= 1
+    if first > 0 and free[first] == free[first - 1]:
+        for i in range(first, n - 1):
+            times[i] = times[i + 1]
+            free[i] = free[i + 1]
+        n -= 1
+    return n
+
+
+@compiled
+def accumulate(instants: Int64Array, deltas: Int64Array, times: Int64Array, free: Int64Array, origin: int) -> int:
+    """Build minimal steps from sorted change instants: free(t) = origin + the sum of all deltas at or before t.
+
+    Equal instants add up. `times` and `free` need len(instants) + 1 entries; returns how many are used.
+    """
+    n = 1
+    times[0] = -_FOREVER
+    free[0] = origin
+    level = origin
+    i = 0
+    while i < len(instants):
+        instant = instants[i]
+        while i < len(instants) and instants[i] == instant:
+            level += deltas[i]
+            i += 1
+        if level != free[n - 1]:
+            times[n] = instant
+            free[n] = level
+            n += 1
+    return n
+
+
+@compiled
+def lowest(times: Int64Array, free: Int64Array, n: int, begin: int, end: int) -> int:
+    """Smallest gamma on [begin, end)."""
+    i = index_at(times, n, begin)
+    low = free[i]
+    i += 1
+    while i < n and times[i] < end:
+        low = min(low, free[i])
+        i += 1
+    return int(low)
+
+
+@compiled
+def cut(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, out_times: Int64Array, out_free: Int64Array) -> int:
+    """Copy the steps that matter on [begin, end); the first keeps the time stamp that it has. Returns how many."""
+    i = index_at(times, n, begin)
+    k = 0
+    while i < n and (k == 0 or times[i] < end):
+        out_times[k] = times[i]
+        out_free[k] = free[i]
+        k += 1
+        i += 1
+    return k
+
+
+@compiled
+def minimum(
+    times_a: Int64Array,
+    free_a: Int64Array,
+    n_a: int,
+    times_b: Int64Array,
+    free_b: Int64Array,
+    n_b: int,
+    begin: int,
+    end: int,
+    out_times: Int64Array,
+    out_free: Int64Array,
+) -> int:
+    """The pointwise minimum of two functions on [begin, end): gamma(t) of two links in a row. Returns the number of steps."""
+    i, j = index_at(times_a, n_a, begin), index_at(times_b, n_b, begin)
+    out_times[0] = begin
+    out_free[0] = min(free_a[i], free_b[j])
+    k = 1
+    while True:
+        next_a = times_a[i + 1] if i + 1 < n_a else _FOREVER
+        next_b = times_b[j + 1] if j + 1 < n_b else _FOREVER
+        instant = min(next_a, next_b)
+        if instant >= end or instant == _FOREVER:
+            return k
+        if next_a == instant:
+            i += 1
+        if next_b == instant:
+            j += 1
+        level = min(free_a[i], free_b[j])
+        if level != out_free[k - 1]:
+            out_times[k] = instant
+            out_free[k] = level
+            k += 1
+
+
+@compiled
+def _step(times: Int64Array, free: Int64Array, n: int, i: int, instant: int, slot: int) -> tuple[int, int, int]:
+    """(rate, end, next index) of the longest slot-aligned stretch from `instant` on which a constant rate is certain.
+
+    Where gamma changes inside a slot, the stretch is that one slot at its smallest gamma.
+    """
+    next_change = times[i + 1] if i + 1 < n else _FOREVER
+    if next_change == _FOREVER:
+        return free[i], _FOREVER, i
+    end = next_change // slot * slot
+    if end > instant:
+        return free[i], end, (i + 1 if end == next_change else i)
+    end = instant + slot
+    low = free[i]
+    while i + 1 < n and times[i + 1] < end:
+        i += 1
+        low = min(low, free[i])
+    if i + 1 < n and times[i + 1] == end:
+        i += 1
+    return low, end, i
+
+
+@compiled
+def varying_bandwidth(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    start: int,
+    deadline: int,
+    limit: int,
+    bits: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+    out: Int64Array,
+) -> tuple[int, int]:
+    """VBLS (Veeraraghavan et al. 2004, section 3.2): the four cases in one loop.
+
+    Per round: the smaller of gamma and Rmax, in whole channels; the rest of the file fits before the next change, or it does not;
+    gamma = 0 (or below `rate_min`) skips ahead. Rows (begin, end, rate) go to `out`, one per round as in the paper, so a row also
+    ends where gamma changes above Rmax. The profile is trusted up to `limit`. Returns (status, rows).
+    """
+    instant = -(-start // slot) * slot
+    i = index_at(times, n, instant)
+    least = max(rate_min, channel, 1)
+    microbits = 0
+    k = 0
+    while True:
+        if free[i] < least:
+            # Skip the whole busy stretch in a tight loop: a slot that touches it has no usable minimum either.
+            i += 1
+            while i < n and free[i] < least:
+                i += 1
+            if i == n:
+                return (NEVER if limit == _FOREVER else OUT_OF_PROFILE), k
+            instant = -(-times[i] // slot) * slot
+            while i + 1 < n and times[i + 1] <= instant:
+                i += 1
+        if instant >= deadline:
+            return LATE, k
+        if instant >= limit:
+            return OUT_OF_PROFILE, k
+        level, end, i = _step(times, free, n, i, instant, slot)
+        rate = min(level, rate_max) // channel * channel
+        if rate < least:
+            if end == _FOREVER:
+                return (NEVER if limit == _FOREVER else OUT_OF_PROFILE), k
+            instant = end
+            continue
+        end = min(end, limit)
+        finish = instant + time_needed(bits, microbits, rate)
+        finish = -(-finish // slot) * slot
+        done = finish <= end
+        stop = finish if done else end
+        if stop > deadline:
+            return LATE, k
+        if k == len(out):
+            return OUT_OF_ROOM, k
+        out[k, 0] = instant
+        out[k, 1] = stop
+        out[k, 2] = rate
+        k += 1
+        if done:
+            return FOUND, k
+        carried_bits, carried_microbits = volume_in(rate, stop - instant)
+        bits -= carried_bits
+        microbits -= carried_microbits
+        if microbits < 0:
+            microbits += _MILLION
+            bits -= 1
+        instant = stop
+
+
+@compiled
+def fixed_bandwidth(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    start: int,
+    deadline: int,
+    limit: int,
+    duration: int,
+    rate: int,
+    slot: int,
+) -> tuple[int, int]:
+    """FBLS (section 3.3): the earliest slot at or after `start` from which `rate` is free for `duration`. (status, begin)."""
+    begin = -(-start // slot) * slot
+    i = index_at(times, n, begin)
+    while True:
+        if begin + duration > deadline:
+            return LATE, begin
+        next_change = times[i + 1] if i + 1 < n else _FOREVER
+        if free[i] < rate:
+            i += 1
+            while i < n and free[i] < rate:
+                i += 1
+            if i == n:
+                return (NEVER if limit == _FOREVER else OUT_OF_PROFILE), begin
+            begin = -(-times[i] // slot) * slot
+            while i + 1 < n and times[i + 1] <= begin:
+                i += 1
+            continue
+        if next_change >= begin + duration or next_change == _FOREVER:
+            if begin + duration > limit:
+                return OUT_OF_PROFILE, begin
+            return FOUND, begin
+        i += 1
+
+
+@compiled
+def volume_between(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    start: int,
+    end: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+    most_bits: int,
+) -> int:
+    """Whole bits that the same stretches as in `varying_bandwidth` carry on [start, end), but no more than `most_bits`."""
+    instant = -(-start // slot) * slot
+    end = end // slot * slot
+    i = index_at(times, n, instant)
+    bits, microbits = 0, 0
+    while instant < end:
+        level, stop, i = _step(times, free, n, i, instant, slot)
+        stop = min(stop, end)
+        rate = min(level, rate_max) // channel * channel
+        if rate > 0 and rate >= rate_min:
+            if time_needed(most_bits - bits, 0, rate) <= stop - instant:
+                return most_bits
+            more_bits, more_microbits = volume_in(rate, stop - instant)
+            bits += more_bits
+            microbits += more_microbits
+            if microbits >= _MILLION:
+                microbits -= _MILLION
+                bits += 1
+            if bits >= most_bits:
+                return most_bits
+        instant = stop
+    return bits
+
+
+@compiled
+def longest_run(times: Int64Array, free: Int64Array, n: int, start: int, end: int, rate: int, slot: int) -> int:
+    """Microseconds (whole slots) of the longest stretch inside [start, end) on which `rate` is free throughout."""
+    begin = -(-start // slot) * slot
+    end = end // slot * slot
+    i = index_at(times, n, begin)
+    best = 0
+    while begin < end:
+        next_change = times[i + 1] if i + 1 < n else _FOREVER
+        if free[i] >= rate:
+            run = min(next_change, end) // slot * slot - begin
+            best = max(best, run)
+        elif next_change < end:
+            begin = -(-next_change // slot) * slot
+        if next_change >= end:
+            return best
+        i += 1
+        # After a busy step that ended inside a slot, `begin` may lie beyond the next change as well.
+        while i + 1 < n and times[i + 1] <= begin:
+            i += 1
+    return best

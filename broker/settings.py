@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a broker process, from BWB_* environment variables. `bwb up` sets them for the parts that it starts."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Every field is BWB_<NAME> in the environment. Durations are seconds unless the name says otherwise."""
+
+    model_config = SettingsConfigDict(env_prefix="BWB_", extra="ignore")
+
+    database_url: str = Field(default="", description="postgresql://user@host/db; empty: not configured")
+    redis_url: str = Field(default="", description="redis://... or unix://...; empty: no wake-ups between processes, no jobs")
+    secret_key: SecretStr = Field(
+        default=SecretStr(""), description="at least 32 characters; data-channel keys are derived from it"
+    )
+
+    body_limit_bytes: int = Field(default=8 * 2**20, ge=1024)
+    batch_limit: int = Field(default=10_000, ge=1, description="most transfers in one POST /v1/transfers/batch")
+    desk_batch: int = Field(default=512, ge=1, description="most requests that the desk puts into one transaction")
+
+    hold_s: int = Field(default=300, ge=1, description="how long a held booking waits for its commit")
+    managed_lead_ms: int = Field(
+        default=1500, ge=0, description="managed transfers begin this much later, so that agents know in time"
+    )
+    managed_margin_ppm: int = Field(default=10_000, ge=0, le=1_000_000, description="extra volume booked for managed transfers")
+    start_grace_s: int = Field(
+        default=60, ge=1, description="managed transfers whose agents never started are given up this long after"
+    )
+    agent_lost_s: int = Field(default=90, ge=1, description="an agent not heard of for so long counts as down")
+    fallback_rate_bps: int = Field(default=1_000_000, ge=0, description="what agents may send after the end of their schedule")
+    retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
+    database_pool: int = Field(default=8, ge=2)
+
+
+@cache
+def settings() -> Settings:
+    return Settings()
+
+
+def state_dir(given: Path | None = None) -> Path:
+    """Where `bwb up` keeps its state: --state-dir, else BWB_STATE_DIR, else the user's state directory."""
+    if given is not None:
+        return given
+    if from_environment := os.environ.get("BWB_STATE_DIR"):
+        return Path(from_environment)
+    return platformdirs.user_state_path("bandwidth-broker")
