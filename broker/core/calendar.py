@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """gamma(t): the free capacity of one directed link as a step function of time, in memory.
 
-Two flat int64 arrays: `times[i]` begins a step, `free[i]` is its rate in bit/s; the last step holds for ever (after the last change
-point the whole link is free, Veeraraghavan et al. 2004, section 3.1). A change point costs 16 bytes, at most 24 with the spare room.
-Free capacity may go below zero when capacity is lowered under bookings; planners then see nothing free, and the audit sees the excess.
+Two flat int64 arrays: `times[i]` begins a step, `free[i]` is its rate in bit/s; the last step holds for ever (after the last
+change point the whole link is free, Veeraraghavan et al. 2004, section 3.1). A change point costs 16 bytes, at most 24 with the
+spare room. Free capacity may go below zero when capacity is lowered under bookings; planners then see nothing free, and the audit
+sees the excess.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,9 +28,7 @@ class Calendar:
 
     def __init__(self, capacity: Sequence[Step]) -> None:
         """`capacity`: steps sorted by time, the first of which begins at DISTANT_PAST_US (see `core.capacity`)."""
-        if not capacity or capacity[0][0] != DISTANT_PAST_US:
-            raise ValueError("capacity must begin in the distant past")
-        self._capacity = tuple(capacity)
+        self._capacity = _whole(capacity)
         self.times: Int64Array
         self.free: Int64Array
         self.n = 0
@@ -57,14 +56,17 @@ class Calendar:
             for begin, end, rate in zip(begins.tolist(), ends.tolist(), rates.tolist(), strict=True):
                 self.book(begin, end, rate)
             return
+        if (begins >= ends).any():
+            raise ValueError("an empty interval among those to book")
         self._rebuild(np.concatenate((begins, ends)), np.concatenate((-rates, rates)))
 
     def set_capacity(self, capacity: Sequence[Step]) -> None:
         """Replace the capacity function under the same bookings."""
+        new = _whole(capacity)
         old_instants, old_deltas = _changes(self._capacity)
-        new_instants, new_deltas = _changes(capacity)
-        base = int(capacity[0][1]) - int(self._capacity[0][1])
-        self._capacity = tuple(capacity)
+        new_instants, new_deltas = _changes(new)
+        base = new[0][1] - self._capacity[0][1]
+        self._capacity = new
         self.free[: self.n] += base
         self._rebuild(np.concatenate((old_instants, new_instants)), np.concatenate((-old_deltas, new_deltas)))
 
@@ -118,6 +120,12 @@ class Calendar:
         # Nothing is booked "for ever": a booking to FOREVER_US ends in a step that no scan may reach.
         while self.n > 1 and self.times[self.n - 1] >= FOREVER_US:
             self.n -= 1
+
+
+def _whole(capacity: Sequence[Step]) -> tuple[Step, ...]:
+    if not capacity or capacity[0][0] != DISTANT_PAST_US:
+        raise ValueError("capacity must begin in the distant past")
+    return tuple(capacity)
 
 
 def _changes(capacity: Iterable[Step]) -> tuple[Int64Array, Int64Array]:

@@ -27,11 +27,11 @@ def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Itera
         instants.add(window.begin_us)
         instants.add(window.end_us)
     steps: list[Step] = [(DISTANT_PAST_US, base_bps)]
-    base = base_bps
-    pending = list(available)
+    base, taken = base_bps, 0
     for instant in sorted(instants):
-        while pending and pending[0][0] <= instant:
-            base = pending.pop(0)[1]
+        while taken < len(available) and available[taken][0] <= instant:
+            base = available[taken][1]
+            taken += 1
         level = min([base, *(w.bps for w in windows if w.begin_us <= instant < w.end_us)])
         if level != steps[-1][1]:
             steps.append((instant, level))

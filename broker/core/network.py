@@ -2,7 +2,7 @@
 """The directed network: links, and the shortest path by metric between two nodes."""
 
 import heapq
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from math import lcm
@@ -10,14 +10,16 @@ from typing import NamedTuple
 
 from broker.core.calendar import Step
 from broker.core.capacity import Window, capacity_steps
-from broker.core.goodput import payload_rate
+from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES, payload_rate
+from broker.core.request import FieldProblem
+from broker.core.units import MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One directed link. Rates in bit/s, `channel_bps` (chi) makes booked rates whole multiples, `slot_us` makes boundaries multiples."""
+    """One directed link. Rates in bit/s; booked rates are whole multiples of `channel_bps` (chi), boundaries of `slot_us`."""
 
     id: str
     source: str
@@ -32,6 +34,26 @@ class Link:
 
     def payload_bps(self, rate_bps: int) -> int:
         return payload_rate(rate_bps, self.mtu_bytes)
+
+    def problems(self) -> Iterator[FieldProblem]:
+        """Everything that is wrong with the link on its own."""
+        if self.source == self.target:
+            yield FieldProblem("target", f"source and target are both {self.source!r}")
+        if not 0 < self.capacity_bps <= MAX_RATE_BPS:
+            yield FieldProblem("capacity_bps", f"{self.capacity_bps} is not in 1..{MAX_RATE_BPS} (1 Pb/s)")
+        if self.mtu_bytes is not None and not MIN_MTU_BYTES <= self.mtu_bytes <= MAX_MTU_BYTES:
+            yield FieldProblem("mtu_bytes", f"{self.mtu_bytes} is not in {MIN_MTU_BYTES}..{MAX_MTU_BYTES}")
+        if self.channel_bps is not None and not 0 < self.channel_bps <= MAX_RATE_BPS:
+            yield FieldProblem("channel_bps", f"{self.channel_bps} is not in 1..{MAX_RATE_BPS}")
+        if not 0 < self.slot_us <= MAX_SLOT_US:
+            yield FieldProblem("slot_us", f"{self.slot_us} is not in 1..{MAX_SLOT_US} (a day)")
+        if self.metric is not None and self.metric < 0:
+            yield FieldProblem("metric", f"{self.metric} is below 0")
+        for i, (begin, rate) in enumerate(self.available):
+            if not 0 <= rate <= self.capacity_bps:
+                yield FieldProblem(f"available[{i}].bps", f"{rate} is not in 0..{self.capacity_bps} (capacity_bps)")
+            if i > 0 and begin <= self.available[i - 1][0]:
+                yield FieldProblem(f"available[{i}].from", "steps must be in order of time, each instant once")
 
     def capacity(self) -> list[Step]:
         """capacity(t) in payload bit/s."""

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
@@ -51,8 +52,8 @@ class PlanRejected(Exception):
 def verify(request: Request, plan: Plan, links: Mapping[str, Link], calendars: Mapping[str, Calendar]) -> None:
     """Raise PlanRejected unless `plan` does exactly what `request` asks and fits into the free capacity.
 
-    Checks, written without the planners' code: order, times, path, rates and channels, slots, volume (neither less than asked nor
-    more than the last slot's rounding), and gamma over the sum of this plan's own segments.
+    Checks, written without the planners' code: order, times, path, rates and channels, slots, gamma, and the volume (neither less
+    than asked nor more than the last slot's rounding) or the holding time. Segments follow one another, so each meets gamma alone.
     """
     for problem in _faults(request, plan, links, calendars):
         raise PlanRejected(f"request {request.id}: {problem}")
@@ -78,30 +79,33 @@ def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: 
             yield f"path {path} does not lead from {request.source} to {request.destination}"
             return
         for link_id in path:
-            link = links[link_id]
-            if link.channel_bps is not None and rate % link.channel_bps:
-                yield f"rate {rate} is not a multiple of {link.channel_bps} (channel of {link_id})"
-            if begin % link.slot_us or end % link.slot_us:
-                yield f"[{begin}, {end}) is off the {link.slot_us} us slots of {link_id}"
-            if calendars[link_id].lowest(begin, end) < rate:
-                yield f"[{begin}, {end}) books {rate} bit/s on {link_id}, which is not free"
+            yield from _link_faults(begin, end, rate, links[link_id], calendars[link_id])
         previous_end = end
     if request.deadline_us is not None and previous_end > request.deadline_us:
         yield f"ends at {previous_end}, after the deadline {request.deadline_us}"
-    yield from _volume_faults(request, plan, links)
-
-
-def _volume_faults(request: Request, plan: Plan, links: Mapping[str, Link]) -> Iterator[str]:
-    if request.volume_bytes is None:
-        return
-    carried = sum(segment.microbits for segment in plan.segments)
-    asked = request.volume_bytes * MICROBITS_PER_BYTE
-    if carried < asked:
-        yield f"carries {carried} microbits, {asked} are asked"
     last = plan.segments[-1]
     grain = lcm(*(links[link_id].slot_us for link_id in last.path))
-    if carried - last.rate_bps * grain >= asked:
-        yield f"carries {carried} microbits where {asked} are asked: it would end a slot earlier"
+    if request.volume_bytes is not None:
+        carried = sum(segment.microbits for segment in plan.segments)
+        asked = request.volume_bytes * MICROBITS_PER_BYTE
+        if carried < asked:
+            yield f"carries {carried} microbits, {asked} are asked"
+        if carried - last.rate_bps * grain >= asked:
+            yield f"carries {carried} microbits where {asked} are asked: it would end a slot earlier"
+    if request.duration_us is not None:
+        if any(earlier.end_us != later.begin_us for earlier, later in pairwise(plan.segments)):
+            yield "pauses within the holding time"
+        if not 0 <= plan.finish_us - plan.start_us - request.duration_us < grain:
+            yield f"holds for {plan.finish_us - plan.start_us} us, {request.duration_us} us are asked"
+
+
+def _link_faults(begin: int, end: int, rate: int, link: Link, calendar: Calendar) -> Iterator[str]:
+    if link.channel_bps is not None and rate % link.channel_bps:
+        yield f"rate {rate} is not a multiple of {link.channel_bps} (channel of {link.id})"
+    if begin % link.slot_us or end % link.slot_us:
+        yield f"[{begin}, {end}) is off the {link.slot_us} us slots of {link.id}"
+    if calendar.lowest(begin, end) < rate:
+        yield f"[{begin}, {end}) books {rate} bit/s on {link.id}, which is not free"
 
 
 @dataclass(frozen=True, slots=True)

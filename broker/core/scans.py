@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled loops over gamma(t): flat int64 arrays `times` and `free`, of which the first `n` entries count.
 
-`free[i]` holds on [times[i], times[i+1]), the last one for ever; `times[0]` is the distant past. Values may be negative (capacity was
-lowered under bookings): nothing is free then. A remaining volume is a pair (whole bits, microbits below 1e6), because one exabyte in
-microbits outgrows 64 bits. Planners and calendars own the meaning; here is only the arithmetic.
+`free[i]` holds on [times[i], times[i+1]), the last one for ever; `times[0]` is the distant past. Values may be negative (capacity
+was lowered under bookings): nothing is free then. A remaining volume is a pair (whole bits, microbits below 1e6), because one
+exabyte in microbits outgrows 64 bits. Planners and calendars own the meaning; here is only the arithmetic.
 """
+
+# ruff: noqa: PLR0912, PLR0917 - compiled code takes flat arrays by position, and the four cases of a round belong in one loop
 
 from typing import Any, TypeVar, cast
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units: integer microseconds UTC, integer bit/s, integer bytes. RFC 3339 stays at the edges.
 
-A rate times a duration, in bit/s x microseconds, is a number of *microbits* (1e-6 bit). One exabyte is 8e24 of them and does not fit
-into 64 bits: Python code simply uses its integers, the compiled scans carry whole bits and microbits in two words (see `scans`).
+A rate times a duration, in bit/s x microseconds, is a number of *microbits* (1e-6 bit). One exabyte is 8e24 of them and does not
+fit into 64 bits: Python code simply uses its integers, the compiled scans carry whole bits and microbits in two words (see `scans`).
 """
 
 import re
@@ -13,13 +13,15 @@ MICROBITS_PER_BYTE = 8 * US_PER_S
 
 MAX_VOLUME_BYTES = 10**18  # 1 EB
 MAX_RATE_BPS = 10**15  # 1 Pb/s: rate x 1000 stays below 2**63, which the long division in `scans` needs
-# The last instant that a time stamp can name (9999-12-31T23:59:59.999999Z).
+MAX_SLOT_US = 86_400 * US_PER_S  # a day; also what the slots of a path's links may amount to together
+# The first and the last instant that a time stamp can name (0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z).
+MIN_TIME_US = -62_135_596_800 * US_PER_S
 MAX_TIME_US = 253_402_300_799_999_999
 # Later than every time stamp, and far enough from 2**63 that adding a duration cannot wrap.
 FOREVER_US = 2**61
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})\Z", re.ASCII)
+_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?P<zone>[Zz]|[+-]\d{2}:\d{2})?", re.ASCII)
 
 
 def parse_time(text: str) -> int:
@@ -27,20 +29,29 @@ def parse_time(text: str) -> int:
 
     Raises ValueError for anything else, naive times (no zone) included.
     """
-    if not _RFC3339.match(text):
-        hint = "give a zone, for example 2026-01-01T00:00:00Z" if "T" in text or " " in text else "not an RFC 3339 time"
-        raise ValueError(f"{text[:64]!r}: {hint}")
+    shape = _RFC3339.fullmatch(text)
+    if not shape:
+        raise ValueError(f"{text[:64]!r}: not an RFC 3339 time such as 2026-01-01T00:00:00Z")
+    if not shape["zone"]:
+        raise ValueError(f"{text!r}: give a zone, for example {text[:19]}Z")
     try:
-        return from_datetime(datetime.fromisoformat(text.upper()))
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{text[:64]!r}: {error}") from None
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from None
+    return from_datetime(moment)
 
 
 def from_datetime(moment: datetime) -> int:
-    """Aware datetime -> microseconds; ValueError for a naive one."""
+    """Aware datetime -> microseconds; ValueError for a naive one, and for one that UTC has no name for.
+
+    The latter exist: 0001-01-01T00:00:00+01:00 lies before the first instant of the calendar in UTC.
+    """
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()}: a time without a zone; write ...Z or an offset")
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    time_us = (moment - _EPOCH) // timedelta(microseconds=1)
+    if not MIN_TIME_US <= time_us <= MAX_TIME_US:
+        raise ValueError(f"{moment.isoformat()}: outside the years 1 to 9999 in UTC")
+    return time_us
 
 
 def to_datetime(time_us: int) -> datetime:
@@ -49,9 +60,7 @@ def to_datetime(time_us: int) -> datetime:
 
 def format_time(time_us: int) -> str:
     """Microseconds -> RFC 3339 in UTC, with microseconds only where there are any."""
-    seconds, micros = divmod(time_us, US_PER_S)
-    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{micros:06d}Z" if micros else f"{text}Z"
+    return to_datetime(time_us).replace(tzinfo=None).isoformat() + "Z"
 
 
 def duration_for(volume_bytes: int, rate_bps: int) -> int:

@@ -24,7 +24,7 @@ class Binding:
 class CounterOffer:
     """What the same planner would book now: None where nothing can be offered.
 
-    `earliest_finish_us` is also the smallest deadline that would be met; `largest_volume_bytes` fits by the deadline that was asked.
+    `earliest_finish_us` is also the smallest deadline that would be met; `largest_volume_bytes` fits by the deadline asked for.
     """
 
     earliest_finish_us: int | None

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agentstate
+
+import (
+	"errors"
+	"os"
+
+	"bandwidthbroker/agents/internal/atomicfile"
+)
+
+// Journal is how far the receiver's copy of one file is safe on disk. It is written after each sync of the data, so it
+// may lag behind the disk but never runs ahead of it.
+type Journal struct {
+	Partial     string `json:"partial"`     // relative to the receiver's folder
+	Destination string `json:"destination"` // likewise
+	Volume      int64  `json:"volume"`
+	Safe        int64  `json:"safe"`
+	// Digest is set once the content is complete and verified, just before the file gets its final name: a restart
+	// that finds the name taken and the partial file gone can tell its own work from somebody else's.
+	Digest string `json:"digest,omitempty"`
+}
+
+func (f *Folder) journalPath(transfer string) string { return f.Path("receive", transfer+".json") }
+
+// Journal of a transfer; a journal that cannot be read counts as none, which costs a new start and nothing else.
+func (f *Folder) Journal(transfer string) (j Journal, found bool) {
+	found, err := atomicfile.ReadJSON(f.journalPath(transfer), &j)
+	return j, found && err == nil
+}
+
+// SaveJournal replaces the journal of a transfer. While data flows, losing the newest one to a power loss is harmless;
+// the one that carries the digest must survive it.
+func (f *Folder) SaveJournal(transfer string, j Journal) error {
+	return atomicfile.WriteJSON(f.journalPath(transfer), j, 0o600, atomicfile.Durability(j.Digest != ""))
+}
+
+// DropJournal forgets a transfer's journal.
+func (f *Folder) DropJournal(transfer string) error {
+	err := os.Remove(f.journalPath(transfer))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Journals lists the transfers with a journal.
+func (f *Folder) Journals() ([]string, error) { return names(f.Path("receive"), ".json") }

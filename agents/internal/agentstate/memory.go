@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agentstate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"bandwidthbroker/agents/internal/atomicfile"
+)
+
+// sequenceBlock is how many sequence numbers are reserved on disk at a time: after a crash counting goes on behind the
+// block, so no number is ever used twice and most reports cost no write.
+const sequenceBlock = 64
+
+// Memory is what the agent remembers of its own part in one transfer.
+type Memory struct {
+	mu   sync.Mutex
+	path string
+	next int64
+	kept struct {
+		Reserved          int64  `json:"sequence_reserved"`
+		Started           bool   `json:"started"`
+		Outcome           string `json:"outcome,omitempty"`
+		ShortfallRevision int64  `json:"shortfall_revision"`
+	}
+}
+
+// Memory opens what is remembered of a transfer, nothing at first.
+func (f *Folder) Memory(transfer string) (*Memory, error) {
+	m := &Memory{path: f.Path("transfers", transfer+".json")}
+	m.kept.ShortfallRevision = -1
+	if _, err := atomicfile.ReadJSON(m.path, &m.kept); err != nil {
+		return nil, err
+	}
+	m.next = m.kept.Reserved
+	return m, nil
+}
+
+// Remembered lists the transfers with a memory.
+func (f *Folder) Remembered() ([]string, error) { return names(f.Path("transfers"), ".json") }
+
+// Forget drops the memory of a transfer that the broker no longer lists.
+func (f *Folder) Forget(transfer string) error {
+	err := os.Remove(f.Path("transfers", transfer+".json"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	return err
+}
+
+func (m *Memory) save() error {
+	return atomicfile.WriteJSON(m.path, m.kept, 0o600, atomicfile.PowerLoss)
+}
+
+// NextSequence is a report number that was never used before.
+func (m *Memory) NextSequence() (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.next >= m.kept.Reserved {
+		m.kept.Reserved += sequenceBlock
+		if err := m.save(); err != nil {
+			m.kept.Reserved -= sequenceBlock
+			return 0, fmt.Errorf("reserve sequence numbers: %w", err)
+		}
+	}
+	m.next++
+	return m.next, nil
+}
+
+// StartOnce is true the first time ever, restarts included.
+func (m *Memory) StartOnce() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept.Started {
+		return false
+	}
+	m.kept.Started = true
+	return m.save() == nil
+}
+
+// ShortfallOnce is true the first time for a plan revision.
+func (m *Memory) ShortfallOnce(revision int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept.ShortfallRevision >= revision {
+		return false
+	}
+	m.kept.ShortfallRevision = revision
+	return m.save() == nil
+}
+
+// End records how the transfer ended here: a restart does not begin it again.
+func (m *Memory) End(outcome string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept.Outcome = outcome
+	return m.save()
+}
+
+// Outcome is how the transfer ended here, empty while it has not.
+func (m *Memory) Outcome() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Outcome
+}
+
+func names(dir, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), suffix); ok && !strings.HasPrefix(name, ".") {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spool keeps reports on disk until the broker has taken them: one file each, named by a number that only grows,
+// so that a restart delivers them in the order in which they happened. Progress is coalesced to the newest of each
+// transfer, which bounds the spool; changes of state are never dropped.
+package spool
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"bandwidthbroker/agents/internal/atomicfile"
+	"bandwidthbroker/agents/internal/brokerapi"
+)
+
+type entry struct {
+	name   string
+	report brokerapi.Report
+}
+
+// Spool is safe for concurrent use.
+type Spool struct {
+	dir     string
+	mu      sync.Mutex
+	order   int64
+	pending []entry // in order
+}
+
+// Open reads what an earlier run left. A file that cannot be read is set aside with a log line, not silently lost.
+func Open(dir string) (*Spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(dir) // sorted by name, which is by order
+	if err != nil {
+		return nil, err
+	}
+	s := &Spool{dir: dir}
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), ".json") || strings.HasPrefix(f.Name(), ".") {
+			continue
+		}
+		var e entry
+		if _, err := fmt.Sscanf(f.Name(), "%d.json", &s.order); err == nil {
+			_, err = atomicfile.ReadJSON(filepath.Join(dir, f.Name()), &e.report)
+		}
+		if err != nil || e.report.TransferID == "" {
+			slog.Error("report on disk cannot be read, set aside", "file", f.Name(), "error", err)
+			_ = os.Rename(filepath.Join(dir, f.Name()), filepath.Join(dir, f.Name()+".bad"))
+			continue
+		}
+		e.name = f.Name()
+		s.pending = append(s.pending, e)
+	}
+	return s, nil
+}
+
+// Put adds a report. When it returns, a change of state survives a power loss, and progress a crash of the agent.
+func (s *Spool) Put(r brokerapi.Report) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	s.order++
+	e := entry{fmt.Sprintf("%016d.json", s.order), r}
+	progress := r.Kind == brokerapi.Progress
+	if err := atomicfile.Write(filepath.Join(s.dir, e.name), data, 0o600, atomicfile.Durability(!progress)); err != nil {
+		return fmt.Errorf("spool: %w", err)
+	}
+	if progress {
+		s.remove(func(old brokerapi.Report) bool {
+			return old.Kind == brokerapi.Progress && old.TransferID == r.TransferID
+		})
+	}
+	s.pending = append(s.pending, e)
+	return nil
+}
+
+// Next is up to n of the oldest pending reports.
+func (s *Spool) Next(n int) []brokerapi.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := make([]brokerapi.Report, 0, min(n, len(s.pending)))
+	for _, e := range s.pending[:min(n, len(s.pending))] {
+		next = append(next, e.report)
+	}
+	return next
+}
+
+// Drop forgets a report that the broker has taken or does not want.
+func (s *Spool) Drop(transfer string, sequence int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.remove(func(r brokerapi.Report) bool { return r.TransferID == transfer && r.Sequence == sequence })
+}
+
+// Len is how many reports wait.
+func (s *Spool) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending)
+}
+
+// Holds says whether a report of a transfer waits.
+func (s *Spool) Holds(transfer string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.pending, func(e entry) bool { return e.report.TransferID == transfer })
+}
+
+// Changes says whether a change of state waits: it should leave at once.
+func (s *Spool) Changes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.pending, func(e entry) bool { return e.report.Kind != brokerapi.Progress })
+}
+
+func (s *Spool) remove(which func(brokerapi.Report) bool) {
+	s.pending = slices.DeleteFunc(s.pending, func(e entry) bool {
+		if !which(e.report) {
+			return false
+		}
+		if err := os.Remove(filepath.Join(s.dir, e.name)); err != nil && !os.IsNotExist(err) {
+			slog.Warn("report on disk cannot be removed", "file", e.name, "error", err)
+		}
+		return true
+	})
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.plan import Segment
+from broker.core.transfer import Action, Mode, after
+from broker.core.units import round_up
+from broker.desk.books import Booking, Books, Journal
+from broker.desk.problems import Problem
+from broker.planners.offers import Binding
+from broker.store import bookings, events, hosts, transfers
+from broker.store.bookings import LedgerRow
+from broker.store.events import Event
+from broker.store.transfers import Transfer
+
+# How many refusals of one batch get the list of reservations that stand in their way: each costs a query under the links' locks.
+_EXPLAINED = 16
+
+
+class Batch:
+    """The working set of one transaction. Commands read `books` and `transfers`, and call the methods below; nothing else has effects."""
+
+    def __init__(self, books: Books, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int) -> None:
+        self.books = books
+        self.transfers = found
+        self.now_us = now_us
+        self.heads = dict(heads)
+        self.touched: set[str] = set()  # hosts whose assignments changed
+        self.journal = Journal(books.calendars)
+        self._owners: list[str] = []  # transfer of each journal entry
+        self._new: dict[str, Transfer] = {}
+        self._changed: dict[str, Transfer] = {}
+        self._events: list[Event] = []
+        self._unexplained: list[tuple[Problem, Binding]] = []
+
+    # -- what commands do -------------------------------------------------------------------------------------------------
+
+    def book(self, transfer_id: str, segments: Iterable[Segment]) -> None:
+        """Take the segments' capacity on every link of their paths; equal rates that touch become one ledger row."""
+        self._enter(
+            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in _merged(segments) for link_id in s.path]
+        )
+
+    def release_after(self, transfer: Transfer, instant_us: int) -> tuple[Segment, ...]:
+        """Give back what `transfer` has booked from `instant_us` on (rounded up to the links' slots); returns what remains of its segments."""
+        kept, returned = [], []
+        for segment in transfer.segments:
+            cut = max(segment.begin_us, self.slot_boundary(segment.path, instant_us))
+            if cut < segment.end_us:
+                returned.append(segment._replace(begin_us=cut))
+            if segment.begin_us < cut:
+                kept.append(segment._replace(end_us=min(cut, segment.end_us)))
+        gone = [
+            Booking(link_id, s.begin_us, s.end_us, -s.rate_bps)
+            for s in _merged(returned)
+            for link_id in s.path
+            if link_id in self.heads  # a link that was deleted meanwhile has no calendar to give back to
+        ]
+        self._enter(transfer.id, gone)
+        return tuple(kept)
+
+    def slot_boundary(self, path: Sequence[str], instant_us: int) -> int:
+        for link_id in path:
+            record = self.books.records.get(link_id)
+            if record is not None:
+                instant_us = round_up(instant_us, record.link.slot_us)
+        return instant_us
+
+    def add(self, transfer: Transfer, actor: str) -> None:
+        self._new[transfer.id] = transfer
+        self.transfers[transfer.id] = transfer
+        self._note(transfer, actor, "transfer.admitted", None)
+
+    def change(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any]) -> None:
+        """Write `transfer` back; `before` is what `summary` said of it earlier."""
+        transfer.revision += 1
+        transfer.updated_us = self.now_us
+        if transfer.id not in self._new:
+            self._changed[transfer.id] = transfer
+        self._note(transfer, actor, action, before)
+
+    def move(self, transfer: Transfer, action: Action) -> None:
+        """Change the state by the table. Raises IllegalTransition."""
+        transfer.state = after(transfer.state, action)
+
+    def explain(self, problem: Problem, binding: Binding | None) -> Problem:
+        """Have `binding.reservations` of a refusal filled in before the answer goes out."""
+        if binding is not None and len(self._unexplained) < _EXPLAINED:
+            self._unexplained.append((problem, binding))
+        return problem
+
+    def event(self, event: Event) -> None:
+        self._events.append(event)
+
+    def mark(self) -> tuple[int, ...]:
+        return len(self.journal.done), len(self._events)
+
+    def back_to(self, mark: tuple[int, ...]) -> None:
+        """Undo what a refused command booked. Commands add and change transfers only after everything that can be refused."""
+        booked, noted = mark
+        self.journal.undo(booked)
+        del self._owners[booked:], self._events[noted:]
+
+    @property
+    def wrote(self) -> bool:
+        return bool(self._events)
+
+    # -- what the desk does ------------------------------------------------------------------------------------------------
+
+    async def write(self, connection: AsyncConnection) -> None:
+        for problem, binding in self._unexplained:
+            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
+            problem.more["binding"]["reservations"] = holders
+        await transfers.insert(connection, list(self._new.values()))
+        await transfers.update(connection, list(self._changed.values()))
+        await bookings.append(connection, self._ledger_rows(), self.heads)
+        await events.append(connection, self._events)
+        if self.touched:
+            await hosts.bump(connection, self.touched)
+
+    def _ledger_rows(self) -> list[LedgerRow]:
+        rows = []
+        for transfer_id, entry in zip(self._owners, self.journal.done, strict=True):
+            version = self.heads[entry.link_id] + 1
+            self.heads[entry.link_id] = version
+            rows.append(LedgerRow(entry.link_id, version, transfer_id, entry.begin_us, entry.end_us, entry.rate_bps))
+        return rows
+
+    def _enter(self, transfer_id: str, entries: list[Booking]) -> None:
+        self.journal.book(entries)
+        self._owners.extend([transfer_id] * len(entries))
+
+    def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
+        self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summary(transfer)))
+        if transfer.mode != Mode.RESERVE:
+            self.touched.update((transfer.source, transfer.destination))
+
+
+def summary(transfer: Transfer) -> dict[str, Any]:
+    """What of a transfer events show: enough to see what changed."""
+    shown = {
+        "state": str(transfer.state),
+        "volume_bytes": transfer.volume_bytes,
+        "start_us": transfer.start_us,
+        "finish_us": transfer.finish_us,
+        "plan_revision": transfer.plan_revision,
+    }
+    for name in (
+        "deadline_us",
+        "rate_max_bps",
+        "priority",
+        "label",
+        "project",
+        "reason",
+        "bytes_done",
+        "checksum",
+        "hold_until_us",
+    ):
+        if value := getattr(transfer, name):
+            shown[name] = value
+    if transfer.paused:
+        shown["paused"] = True
+    return shown
+
+
+def _merged(segments: Iterable[Segment]) -> list[Segment]:
+    merged: list[Segment] = []
+    for segment in segments:
+        last = merged[-1] if merged else None
+        if last is not None and last.end_us == segment.begin_us and last[2:] == segment[2:]:
+            merged[-1] = last._replace(end_us=segment.end_us)
+        else:
+            merged.append(segment)
+    return merged

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be handed to the desk."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.desk.batch import Batch
+from broker.desk.books import Books
+from broker.store.idempotency import Key
+from broker.store.transfers import Transfer
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Command(Protocol[Result]):
+    """One request to the desk. `decide` runs under the locks of everything named by `transfer_ids` and `links`.
+
+    It changes things through the batch alone and raises Problem to refuse; what it booked until then is taken back.
+    """
+
+    key: Key | None
+
+    def transfer_ids(self) -> Iterable[str]:
+        """Transfers that it reads or changes."""
+        ...
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        """Links that it may book or release, beside those of the transfers it names."""
+        ...
+
+    def decide(self, batch: Batch) -> Result: ...
+
+    def answer(self, result: Any) -> Any:
+        """JSON to keep under the idempotency key."""
+        ...
+
+    async def recall(self, connection: AsyncConnection, answer: Any) -> Result:
+        """The result again, from what `answer` kept."""
+        ...
+
+
+@runtime_checkable
+class Alone(Protocol[Result]):
+    """A command that changes the network itself: it gets a transaction of its own, in which every link is locked.
+
+    `act` may query and write through the connection; it raises Problem to refuse, which rolls everything back.
+    """
+
+    async def act(self, connection: AsyncConnection, batch: Batch) -> Result: ...
+
+
+class Unkeyed:
+    """What commands without an idempotency key share."""
+
+    key: Key | None = None
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        return set()
+
+    def answer(self, result: Any) -> Any:
+        raise NotImplementedError
+
+    async def recall(self, connection: AsyncConnection, answer: Any) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The admission desk: everything that queued up meanwhile becomes one batch, in ONE transaction.
+
+Order of locks, the same in every process: idempotency keys, links, transfers, hosts, each in key order. Any number of desks may run on
+one database; the links' row locks serialise them, and the ledger's primary key would stop a plan made on an old version.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.transfer import IllegalTransition
+from broker.desk.batch import Batch
+from broker.desk.books import Books
+from broker.desk.command import Alone, Command
+from broker.desk.problems import Problem
+from broker.store import bookings, idempotency, transfers
+from broker.store.session import Database, DatabaseAway
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_RESTARTS = 8
+
+
+class _Restart(Exception):
+    """The network or a transfer's path changed between looking and locking: begin the transaction anew."""
+
+
+class _Work:
+    __slots__ = ("command", "future")
+
+    def __init__(self, command: Any, future: asyncio.Future[Any]) -> None:
+        self.command = command
+        self.future = future
+
+
+class Desk:
+    """`run` it in one task; `submit` from any number of others. `announce` hears which hosts and whether anything was committed."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], int],
+        announce: Callable[[set[str]], None] = lambda _: None,
+        batch_size: int = 512,
+    ) -> None:
+        self.books = Books()
+        self._database = database
+        self._clock = clock
+        self._announce = announce
+        self._batch_size = batch_size
+        self._queue: deque[_Work] = deque()
+        self._ready = asyncio.Event()
+
+    async def submit(self, command: Command[Result] | Alone[Result]) -> Result:
+        """The command's result once it is committed. Raises its Problem, or DatabaseAway."""
+        work = _Work(command, asyncio.get_running_loop().create_future())
+        self._queue.append(work)
+        self._ready.set()
+        # A caller that goes away does not take back what is being decided.
+        result: Result = await asyncio.shield(work.future)
+        return result
+
+    async def run(self) -> None:
+        while True:
+            await self._ready.wait()
+            batch = self._next_batch()
+            if not self._queue:
+                self._ready.clear()
+            await self._settle(batch)
+
+    async def warm_up(self) -> None:
+        """Load the network and every calendar before the first request asks for them."""
+        async with self._database.transaction() as connection:
+            await self.books.load_topology(connection)
+            heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.books.records.items()}
+            await self.books.catch_up(connection, heads, self._clock())
+
+    def _next_batch(self) -> list[_Work]:
+        """First come, first served; a second use of one idempotency key waits for the next batch, where the first is known."""
+        chosen: list[_Work] = []
+        waiting: list[_Work] = []
+        keys: set[tuple[str, str]] = set()
+        while self._queue and len(chosen) < self._batch_size:
+            if isinstance(self._queue[0].command, Alone):
+                return chosen or [self._queue.popleft()]
+            work = self._queue.popleft()
+            key = work.command.key
+            if key is not None and key[:2] in keys:
+                waiting.append(work)
+                continue
+            if key is not None:
+                keys.add(key[:2])
+            chosen.append(work)
+        self._queue.extendleft(reversed(waiting))
+        return chosen
+
+    async def _settle(self, batch: list[_Work]) -> None:
+        try:
+            if isinstance(batch[0].command, Alone):
+                await self._transact_alone(batch[0])
+            else:
+                await self._transact(batch)
+        except DatabaseAway as away:
+            _fail(batch, away)
+        except (DBAPIError, UnicodeError, OverflowError, ValueError) as error:
+            if len(batch) == 1:
+                log.exception("the database refused a command")
+                _fail(batch, Problem("invalid", "the database cannot store this request", {"cause": type(error).__name__}))
+            else:
+                # One of them is poison: alone, each fails or passes for itself.
+                for work in batch:
+                    await self._settle([work])
+        except Exception as error:  # the loop must outlive every fault; the callers hear of it
+            log.exception("the desk failed on a batch of %d", len(batch))
+            _fail(batch, error)
+
+    async def _transact(self, batch: list[_Work]) -> None:
+        for _ in range(_RESTARTS):
+            try:
+                outcomes, hosts, wrote = await self._attempt(batch)
+            except _Restart:
+                continue
+            except IntegrityError:
+                # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
+                log.exception("a ledger version was taken; planning again")
+                self.books = Books()
+                continue
+            for work, outcome in zip(batch, outcomes, strict=True):
+                if work.future.cancelled():
+                    continue
+                if isinstance(outcome, BaseException):
+                    work.future.set_exception(outcome)
+                else:
+                    work.future.set_result(outcome)
+            if wrote:
+                self._announce(hosts)
+            return
+        raise DatabaseAway("the network keeps changing; try again")
+
+    async def _attempt(self, batch: list[_Work]) -> tuple[list[Any], set[str], bool]:
+        """One try: (result or exception per command, hosts with new assignments, was anything written)."""
+        working: Batch | None = None
+        try:
+            async with self._database.transaction() as connection:
+                now_us = self._clock()
+                keys = [work.command.key for work in batch if work.command.key is not None]
+                known = await idempotency.claim(connection, keys, now_us) if keys else {}
+                working = await self._lock(connection, [w.command for w in batch], now_us)
+                outcomes = []
+                answers = []
+                for work in batch:
+                    command = work.command
+                    before = known.get(command.key[:2]) if command.key else None
+                    if before is not None:
+                        outcomes.append(await _recall(connection, command, before))
+                        continue
+                    outcome = _decide(command, working)
+                    outcomes.append(outcome)
+                    if command.key is not None:
+                        answers.append((command.key, command, outcome))
+                await working.write(connection)
+                await idempotency.remember(connection, [(key, _kept(command, outcome)) for key, command, outcome in answers])
+        except BaseException:
+            if working is not None:
+                working.journal.undo()
+            raise
+        self.books.versions.update(working.heads)
+        return outcomes, working.touched, working.wrote
+
+    async def _transact_alone(self, work: _Work) -> None:
+        """A change of the network: with every link locked, and with the books read anew whenever it does not commit."""
+        books = self.books
+        try:
+            async with self._database.transaction() as connection:
+                await books.load_topology(connection)
+                locked = await bookings.lock(connection, books.records)
+                await books.catch_up(connection, locked.heads, self._clock())
+                heads = {link_id: head.version for link_id, head in locked.heads.items()}
+                batch = Batch(books, heads, {}, self._clock())
+                result = await work.command.act(connection, batch)
+                await batch.write(connection)
+        except Problem as problem:
+            self.books = Books()
+            _fail([work], problem)
+            return
+        except BaseException:
+            self.books = Books()
+            raise
+        books.versions.update(batch.heads)
+        if not work.future.cancelled():
+            work.future.set_result(result)
+        self._announce(batch.touched)
+
+    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], now_us: int) -> Batch:
+        """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""
+        books = self.books
+        ids = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
+        seen = await transfers.get_many(connection, ids) if ids else {}
+        wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
+        for command in commands:
+            wanted |= command.links(books, seen)
+        locked = await bookings.lock(connection, wanted)
+        if locked.topology_version != books.topology_version or not books.is_current(locked.heads):
+            await books.load_topology(connection)
+            raise _Restart
+        found = await transfers.get_many(connection, ids, lock=True) if ids else {}
+        if any(not transfer.links() <= wanted for transfer in found.values()):
+            raise _Restart
+        await books.catch_up(connection, locked.heads, now_us)
+        return Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
+
+
+def _decide(command: Command[Any], batch: Batch) -> Any:
+    mark = batch.mark()
+    try:
+        return command.decide(batch)
+    except Problem as problem:
+        batch.back_to(mark)
+        return problem
+    except IllegalTransition as illegal:
+        batch.back_to(mark)
+        return Problem("conflict", str(illegal), {"state": str(illegal.state)})
+    except Exception as error:
+        log.exception("a command failed")
+        batch.back_to(mark)
+        return error
+
+
+def _kept(command: Command[Any], outcome: Any) -> Any:
+    """What an idempotency key remembers: a result or a refusal, and nothing of a fault of ours (then the key stays unanswered)."""
+    if isinstance(outcome, Problem):
+        return {"problem": [outcome.code, outcome.detail, outcome.more]}
+    if isinstance(outcome, BaseException):
+        return None
+    return {"result": command.answer(outcome)}
+
+
+async def _recall(connection: AsyncConnection, command: Command[Any], known: idempotency.Known) -> Any:
+    assert command.key is not None
+    if known.body_hash != command.key.body_hash:
+        return Problem(
+            "idempotency-key-reused",
+            "this Idempotency-Key was used before with another body; use a new key for a new request",
+            {"errors": [{"field": "Idempotency-Key", "detail": "used before with another body"}]},
+        )
+    if known.answer is None:
+        return Problem("conflict", "this Idempotency-Key belongs to a request that failed; use a new key")
+    if "problem" in known.answer:
+        return Problem(*known.answer["problem"])
+    return await command.recall(connection, known.answer["result"])
+
+
+def _fail(batch: list[_Work], error: BaseException) -> None:
+    for work in batch:
+        if not work.future.done():
+            work.future.set_exception(error)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends and state changes: commit, start, finish, fail, cancel, expire. What was not used goes back into gamma(t) at once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from broker.core.transfer import Action, State
+from broker.desk.batch import Batch, summary
+from broker.desk.change import OneTransfer
+from broker.desk.problems import Problem
+from broker.store.transfers import Transfer
+
+_PAST_TENSE = {
+    Action.COMMIT: "transfer.committed",
+    Action.START: "transfer.started",
+    Action.FINISH: "transfer.finished",
+    Action.FAIL: "transfer.failed",
+    Action.CANCEL: "transfer.canceled",
+    Action.EXPIRE: "transfer.expired",
+}
+
+
+@dataclass(slots=True)
+class Commit(OneTransfer):
+    """A held booking becomes a reservation."""
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.state is State.RESERVED:
+            return transfer  # said twice
+        if transfer.hold_until_us is not None and transfer.hold_until_us <= batch.now_us:
+            raise Problem("conflict", "the hold has run out; ask again", {"state": str(State.EXPIRED)})
+        before = summary(transfer)
+        batch.move(transfer, Action.COMMIT)
+        transfer.hold_until_us = None
+        batch.change(transfer, self.actor, _PAST_TENSE[Action.COMMIT], before)
+        return transfer
+
+
+@dataclass(slots=True)
+class Start(OneTransfer):
+    """The first byte has left (managed) or the booked time has come (reserve)."""
+
+    at_us: int = 0
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.state is State.ACTIVE:
+            return transfer
+        before = summary(transfer)
+        batch.move(transfer, Action.START)
+        transfer.actual_start_us = self.at_us or batch.now_us
+        batch.change(transfer, self.actor, _PAST_TENSE[Action.START], before)
+        return transfer
+
+
+@dataclass(slots=True)
+class End(OneTransfer):
+    """FINISH, FAIL, CANCEL or EXPIRE: release everything that is still booked. Ending in the state it already has is no change."""
+
+    action: Action = Action.CANCEL
+    at_us: int | None = None
+    bytes_done: int | None = None
+    checksum: str | None = None
+    reason: dict[str, Any] | None = None
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if not transfer.live and _leads_to(self.action) is transfer.state:
+            return transfer
+        before = summary(transfer)
+        end(batch, transfer, self.action, self.reason)
+        if self.bytes_done is not None:
+            transfer.bytes_done = self.bytes_done
+        if transfer.state is State.FINISHED:
+            transfer.bytes_done = transfer.volume_bytes
+            transfer.checksum = self.checksum
+            transfer.actual_start_us = transfer.actual_start_us or transfer.start_us
+        transfer.actual_finish_us = self.at_us or batch.now_us
+        batch.change(transfer, self.actor, _PAST_TENSE[self.action], before)
+        return transfer
+
+
+def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any] | None) -> None:
+    """Move to an end state and give back what is still booked."""
+    batch.move(transfer, action)
+    transfer.segments = batch.release_after(transfer, batch.now_us)
+    transfer.hold_until_us = None
+    transfer.paused = False
+    transfer.measured_bps = None
+    transfer.reason = reason
+    transfer.actual_finish_us = batch.now_us
+
+
+def _leads_to(action: Action) -> State:
+    return {Action.FINISH: State.FINISHED, Action.FAIL: State.FAILED, Action.CANCEL: State.CANCELED, Action.EXPIRE: State.EXPIRED}[
+        action
+    ]

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links, their ledgers and the topology: what the desk locks, reads and appends to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.calendar import Step
+from broker.core.capacity import Window
+from broker.core.network import Link
+from broker.core.scans import Int64Array
+from broker.store import bulk
+from broker.store.tables import ledger, link_steps, link_windows, links, topology
+
+
+class LedgerRow(NamedTuple):
+    """`delta_bps` more (less, when negative) of the link is booked on [begin, end)."""
+
+    link_id: str
+    version: int
+    transfer_id: str
+    begin_us: int
+    end_us: int
+    delta_bps: int
+
+
+class Head(NamedTuple):
+    version: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRecord:
+    """A row of `link_windows`."""
+
+    id: str
+    link_id: str
+    begin_us: int
+    end_us: int
+    bps: int
+    kind: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRecord:
+    """A link as planners see it, with what the API and the desk need beside."""
+
+    link: Link
+    host: str | None
+    version: int
+    revision: int
+    windows: tuple[WindowRecord, ...]
+
+
+class Locked(NamedTuple):
+    topology_version: int
+    heads: dict[str, Head]
+
+
+_LOCK = text("""
+    SELECT id, version, revision, (SELECT version FROM topology) AS topology_version
+    FROM links WHERE id = ANY(:ids) AND deleted_us IS NULL ORDER BY id FOR UPDATE""")
+
+
+async def lock(connection: AsyncConnection, ids: Iterable[str]) -> Locked:
+    """Lock the rows of `ids` in id order until the transaction ends, so that two desks can never wait for each other in a ring."""
+    rows = (await connection.execute(_LOCK, {"ids": sorted(ids)})).all()
+    version = rows[0].topology_version if rows else await topology_version(connection)
+    return Locked(version, {row.id: Head(row.version, row.revision) for row in rows})
+
+
+async def topology_version(connection: AsyncConnection) -> int:
+    return int((await connection.execute(select(topology.c.version))).scalar_one())
+
+
+async def bump_topology(connection: AsyncConnection) -> int:
+    return int(
+        (
+            await connection.execute(update(topology).values(version=topology.c.version + 1).returning(topology.c.version))
+        ).scalar_one()
+    )
+
+
+async def load_links(connection: AsyncConnection, ids: Sequence[str] | None = None) -> dict[str, LinkRecord]:
+    """Live links (all, or the given ones) with their steps and windows."""
+    query = select(links).where(links.c.deleted_us.is_(None)).order_by(links.c.id)
+    if ids is not None:
+        query = query.where(links.c.id == func.any(list(ids)))
+    steps: dict[str, list[Step]] = {}
+    for row in await connection.execute(select(link_steps).order_by(link_steps.c.link_id, link_steps.c.begin_us)):
+        steps.setdefault(row.link_id, []).append((row.begin_us, row.bps))
+    windows: dict[str, list[WindowRecord]] = {}
+    for row in await connection.execute(select(link_windows).order_by(link_windows.c.begin_us, link_windows.c.id)):
+        windows.setdefault(row.link_id, []).append(WindowRecord(*row))
+    return {row.id: _record(row, steps.get(row.id, []), windows.get(row.id, [])) for row in await connection.execute(query)}
+
+
+def _record(row: Any, steps: list[Step], windows: list[WindowRecord]) -> LinkRecord:
+    link = Link(
+        id=row.id,
+        source=row.source,
+        target=row.target,
+        capacity_bps=row.capacity_bps,
+        mtu_bytes=row.mtu_bytes,
+        channel_bps=row.channel_bps,
+        slot_us=row.slot_us,
+        metric=row.metric,
+        available=tuple(steps),
+        windows=tuple(Window(window.begin_us, window.end_us, window.bps) for window in windows),
+    )
+    return LinkRecord(link, row.host, row.version, row.revision, tuple(windows))
+
+
+_LINK_COLUMNS = ("id", "source", "target", "capacity_bps", "mtu_bytes", "channel_bps", "slot_us", "metric")
+
+
+async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us: int, host: str | None = None) -> None:
+    """New links; one that was deleted before comes back under its old ledger version. Raises IntegrityError for a live id."""
+    rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us] for link in new]
+    kept = ", ".join(f"{name} = excluded.{name}" for name in (*_LINK_COLUMNS[1:], "host", "created_us"))
+    suffix = f"ON CONFLICT (id) DO UPDATE SET {kept}, deleted_us = NULL, revision = links.revision + 1 WHERE links.deleted_us IS NOT NULL RETURNING id"
+    await bulk.insert(connection, links, (*_LINK_COLUMNS, "host", "created_us"), rows, suffix)
+    for link in new:
+        await _write_steps(connection, link)
+    await bump_topology(connection)
+
+
+async def update_link(connection: AsyncConnection, link: Link) -> None:
+    values = {name: getattr(link, name) for name in _LINK_COLUMNS}
+    await connection.execute(update(links).where(links.c.id == link.id).values(**values, revision=links.c.revision + 1))
+    await connection.execute(delete(link_steps).where(link_steps.c.link_id == link.id))
+    await _write_steps(connection, link)
+    await bump_topology(connection)
+
+
+async def _write_steps(connection: AsyncConnection, link: Link) -> None:
+    rows = [(link.id, begin, bps) for begin, bps in link.available]
+    await bulk.insert(connection, link_steps, ("link_id", "begin_us", "bps"), rows)
+
+
+async def delete_link(connection: AsyncConnection, link_id: str, now_us: int) -> None:
+    await connection.execute(delete(link_steps).where(link_steps.c.link_id == link_id))
+    await connection.execute(delete(link_windows).where(link_windows.c.link_id == link_id))
+    await connection.execute(update(links).where(links.c.id == link_id).values(deleted_us=now_us, revision=links.c.revision + 1))
+    await bump_topology(connection)
+
+
+async def insert_window(connection: AsyncConnection, window: WindowRecord) -> None:
+    await connection.execute(
+        insert(link_windows).values(
+            id=window.id, link_id=window.link_id, begin_us=window.begin_us, end_us=window.end_us,
+            bps=window.bps, kind=window.kind, reason=window.reason,
+        )
+    )  # fmt: skip
+    await _touch(connection, window.link_id)
+
+
+async def delete_window(connection: AsyncConnection, link_id: str, window_id: str) -> None:
+    await connection.execute(delete(link_windows).where(link_windows.c.id == window_id, link_windows.c.link_id == link_id))
+    await _touch(connection, link_id)
+
+
+async def _touch(connection: AsyncConnection, link_id: str) -> None:
+    await connection.execute(update(links).where(links.c.id == link_id).values(revision=links.c.revision + 1))
+    await bump_topology(connection)
+
+
+_HEADS = text("""
+    UPDATE links SET version = new.version
+    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[])) AS new(id, version) WHERE links.id = new.id""")
+
+
+async def append(connection: AsyncConnection, rows: Sequence[LedgerRow], heads: Mapping[str, int]) -> None:
+    """Append `rows` and move the heads. A row whose (link, version) is taken breaks the primary key and with it the transaction."""
+    if not rows:
+        return
+    await bulk.insert(connection, ledger, LedgerRow._fields, rows)
+    await connection.execute(_HEADS, {"ids": list(heads), "versions": list(heads.values())})
+
+
+class Bookings(NamedTuple):
+    """Ledger rows of one link as arrays."""
+
+    begins: Int64Array
+    ends: Int64Array
+    deltas: Int64Array
+
+
+_SINCE = text("""
+    SELECT ledger.link_id, begin_us, end_us, delta_bps
+    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[])) AS have(link_id, version)
+    JOIN ledger ON ledger.link_id = have.link_id AND ledger.version > have.version
+    WHERE end_us > :from_us""")
+
+
+async def since(connection: AsyncConnection, versions: Mapping[str, int], from_us: int) -> dict[str, Bookings]:
+    """What was appended to each link after the version that the caller has, as far as it reaches beyond `from_us`."""
+    result = await connection.execute(_SINCE, {"ids": list(versions), "versions": list(versions.values()), "from_us": from_us})
+    columns: dict[str, tuple[list[int], list[int], list[int]]] = {}
+    for link_id, begin, end, delta in result.tuples():
+        begins, ends, deltas = columns.setdefault(link_id, ([], [], []))
+        begins.append(begin)
+        ends.append(end)
+        deltas.append(delta)
+    return {link_id: Bookings(*(np.array(column, np.int64) for column in three)) for link_id, three in columns.items()}
+
+
+_HOLDERS = text("""
+    SELECT transfer_id, max(end_us) AS until FROM ledger
+    WHERE link_id = :link AND end_us > :begin AND begin_us < :end
+    GROUP BY transfer_id HAVING sum(delta_bps * ((LEAST(end_us, :end) - GREATEST(begin_us, :begin)) / 1000000.0)) > 0
+    ORDER BY until DESC LIMIT :limit""")
+
+
+async def holders(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int, limit: int = 20) -> list[str]:
+    """Transfers that have something booked on the link in the interval."""
+    rows = await connection.execute(_HOLDERS, {"link": link_id, "begin": begin_us, "end": end_us, "limit": limit})
+    return [row.transfer_id for row in rows]
+
+
+async def booked(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Bookings:
+    """Ledger rows of a link that touch [begin, end), past ones included: for the calendar that people look at."""
+    result = await connection.execute(
+        select(ledger.c.begin_us, ledger.c.end_us, ledger.c.delta_bps).where(
+            ledger.c.link_id == link_id, ledger.c.end_us > begin_us, ledger.c.begin_us < end_us
+        )
+    )
+    rows = result.all()
+    return Bookings(*(np.array([row[index] for row in rows], np.int64) for index in range(3)))
+
+
+async def transfers_on(connection: AsyncConnection, link_id: str, from_us: int) -> list[str]:
+    """Transfers with anything booked on the link after `from_us`."""
+    rows = await connection.execute(
+        select(ledger.c.transfer_id)
+        .where(ledger.c.link_id == link_id, ledger.c.end_us > from_us)
+        .group_by(ledger.c.transfer_id)
+        .order_by(ledger.c.transfer_id)
+    )
+    return list(rows.scalars())
+
+
+async def heads(connection: AsyncConnection) -> dict[str, int]:
+    return {
+        link_id: version
+        for link_id, version in await connection.execute(select(links.c.id, links.c.version).where(links.c.deleted_us.is_(None)))
+    }

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts with an agent, their assignments' revisions, and the agents' reports."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.store import bulk
+from broker.store.tables import hosts, reports
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A row of `hosts`; the fields are its columns, in their order."""
+
+    name: str
+    node: str
+    nic_bps: int
+    data_address: str
+    tls_fingerprint: str | None
+    agent_version: str | None
+    capabilities: dict[str, Any] | None
+    clock: dict[str, Any] | None
+    drained: bool
+    revision: int
+    enrolled_us: int
+    last_seen_us: int | None
+
+
+class Report(NamedTuple):
+    """One report of an agent on one transfer; `detail` holds checksum, code and text where there are any."""
+
+    transfer_id: str
+    host: str
+    sequence: int
+    at_us: int
+    received_us: int
+    kind: str
+    bytes: int | None
+    rate_bps: int | None
+    applied_rate_bps: int | None
+    detail: dict[str, Any] | None
+
+
+async def get(connection: AsyncConnection, name: str) -> Host | None:
+    row = (await connection.execute(select(hosts).where(hosts.c.name == name))).one_or_none()
+    return None if row is None else Host(*row)
+
+
+async def get_many(connection: AsyncConnection, names: Iterable[str] | None = None) -> dict[str, Host]:
+    query = select(hosts).order_by(hosts.c.name)
+    if names is not None:
+        query = query.where(hosts.c.name == func.any(list(names)))
+    return {row.name: Host(*row) for row in await connection.execute(query)}
+
+
+async def put(connection: AsyncConnection, host: Host) -> None:
+    """A new host, or one that enrols again (its assignments' revision goes on)."""
+    values = {name: getattr(host, name) for name in Host.__slots__}
+    await connection.execute(delete(hosts).where(hosts.c.name == host.name))
+    await connection.execute(insert(hosts).values(**values))
+
+
+async def remove(connection: AsyncConnection, name: str) -> None:
+    await connection.execute(delete(hosts).where(hosts.c.name == name))
+
+
+_BUMP = text("""
+    UPDATE hosts SET revision = revision + 1
+    WHERE name IN (SELECT name FROM hosts WHERE name = ANY(:names) ORDER BY name FOR UPDATE)""")
+
+
+async def bump(connection: AsyncConnection, names: Iterable[str]) -> None:
+    """The assignments of these hosts changed."""
+    await connection.execute(_BUMP, {"names": sorted(names)})
+
+
+async def seen(connection: AsyncConnection, name: str, now_us: int, **values: Any) -> int | None:
+    """Note a sign of life, and whatever the agent says of itself; returns the revision of its assignments, None for an unknown host."""
+    statement = update(hosts).where(hosts.c.name == name).values(last_seen_us=now_us, **values).returning(hosts.c.revision)
+    revision: int | None = (await connection.execute(statement)).scalar_one_or_none()
+    return revision
+
+
+async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
+    await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))
+
+
+async def insert_reports(connection: AsyncConnection, new: Sequence[Report]) -> set[tuple[str, int]]:
+    """Keep reports; returns (transfer, sequence) of those that were not known yet."""
+    rows = [(*report[:-1], None if report.detail is None else orjson.dumps(report.detail).decode()) for report in new]
+    taken = await bulk.insert(connection, reports, Report._fields, rows, "ON CONFLICT DO NOTHING RETURNING transfer_id, sequence")
+    return {(transfer_id, sequence) for transfer_id, sequence in taken}
+
+
+async def forget_reports(connection: AsyncConnection, host: str, keys: Sequence[tuple[str, int]]) -> None:
+    """Take reports back that could not be acted on, so that the agent's next copy counts."""
+    for transfer_id, sequence in keys:
+        await connection.execute(
+            delete(reports).where(reports.c.transfer_id == transfer_id, reports.c.host == host, reports.c.sequence == sequence)
+        )
+
+
+async def measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
+    """The reports on one transfer in order of time."""
+    query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
+    return [Report(*row) for row in await connection.execute(query)]

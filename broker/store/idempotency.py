@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Idempotency keys: claimed in the transaction that decides, so a key and its bookings exist together or not at all."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.store import bulk
+from broker.store.tables import idempotency_keys
+
+
+class Key(NamedTuple):
+    """`owner` is who asks (keys of different callers never meet), `body_hash` tells a repetition from a misuse."""
+
+    owner: str
+    key: str
+    body_hash: bytes
+
+
+class Known(NamedTuple):
+    body_hash: bytes
+    answer: Any
+
+
+_KNOWN = text("""
+    SELECT k.owner, k.key, k.body_hash, k.answer FROM idempotency_keys k
+    JOIN unnest(CAST(:owners AS text[]), CAST(:keys AS text[])) AS asked(owner, key) ON k.owner = asked.owner AND k.key = asked.key""")
+_ANSWER = text("""
+    UPDATE idempotency_keys k SET answer = CAST(new.answer AS jsonb)
+    FROM unnest(CAST(:owners AS text[]), CAST(:keys AS text[]), CAST(:answers AS text[])) AS new(owner, key, answer)
+    WHERE k.owner = new.owner AND k.key = new.key""")
+
+
+async def claim(connection: AsyncConnection, keys: Sequence[Key], now_us: int) -> dict[tuple[str, str], Known]:
+    """Claim the keys that are new; return those that were used before, with what was answered.
+
+    A key that another desk is deciding on at this moment makes us wait for its transaction. In key order, so that nobody waits in a ring.
+    """
+    rows = sorted({(key.owner, key.key): (*key, now_us) for key in keys}.values())
+    taken = await bulk.insert(
+        connection,
+        idempotency_keys,
+        ("owner", "key", "body_hash", "created_us"),
+        rows,
+        "ON CONFLICT DO NOTHING RETURNING owner, key",
+    )
+    fresh = {(owner, key) for owner, key in taken}
+    used = [key for key in keys if key[:2] not in fresh]
+    if not used:
+        return {}
+    found = await connection.execute(_KNOWN, {"owners": [key.owner for key in used], "keys": [key.key for key in used]})
+    return {(row.owner, row.key): Known(bytes(row.body_hash), row.answer) for row in found}
+
+
+async def remember(connection: AsyncConnection, answers: Sequence[tuple[Key, Any]]) -> None:
+    if answers:
+        parameters = {
+            "owners": [key.owner for key, _ in answers],
+            "keys": [key.key for key, _ in answers],
+            "answers": [orjson.dumps(answer).decode() for _, answer in answers],
+        }
+        await connection.execute(_ANSWER, parameters)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring the database to the newest schema. Several processes may try at once: an advisory lock lets one after the other."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+
+import migrations
+from broker.store.session import driver_url
+from broker.store.tables import metadata
+
+_LOCK = 7_238_461_905  # any number that is ours: key of the advisory lock
+# Migrations wait this long for a table lock and then fail, rather than queue up behind a long reader and block everybody else.
+_LOCK_TIMEOUT = "10s"
+
+
+def upgrade(database_url: str, revision: str = "head") -> None:
+    engine = create_engine(driver_url(database_url))
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
+            connection.execute(text(f"SET lock_timeout = '{_LOCK_TIMEOUT}'"))
+            connection.commit()
+            command.upgrade(_config(connection), revision)
+            connection.commit()
+    finally:
+        engine.dispose()
+
+
+def drift(database_url: str) -> list[object]:
+    """What autogenerate would still change: empty when the migrations and `tables` say the same."""
+    engine = create_engine(driver_url(database_url))
+    try:
+        with engine.connect() as connection:
+            return list(compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata))
+    finally:
+        engine.dispose()
+
+
+def new_revision(database_url: str, message: str) -> None:
+    """Write a migration from the difference between the database and `tables`; for developers."""
+    engine = create_engine(driver_url(database_url))
+    with engine.connect() as connection:
+        command.revision(_config(connection), message=message, autogenerate=True)
+    engine.dispose()
+
+
+def _config(connection: object) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.attributes["connection"] = connection
+    return config

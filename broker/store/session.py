@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connection pool and the one commit point: `Database.transaction()`."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+# No statement of the broker takes long; a lock that is held for seconds means that its holder hangs.
+_SERVER_OPTIONS = "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s -c timezone=UTC"
+
+
+class DatabaseAway(Exception):
+    """PostgreSQL cannot be reached (now). Nothing was answered that was not committed; the caller may try again."""
+
+
+def _dumps(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def driver_url(url: str) -> str:
+    """`postgresql://...` as SQLAlchemy's URL for psycopg 3; ValueError for anything but PostgreSQL."""
+    parsed = make_url(url)
+    if not parsed.drivername.startswith(("postgresql", "postgres")):
+        raise ValueError("BWB_DATABASE_URL must be a postgresql:// URL")
+    return parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+class Database:
+    def __init__(self, url: str, pool_size: int = 8) -> None:
+        self.engine: AsyncEngine = create_async_engine(
+            driver_url(url),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=10,
+            json_serializer=_dumps,
+            json_deserializer=orjson.loads,
+            connect_args={"options": _SERVER_OPTIONS, "connect_timeout": 5, "application_name": "bandwidth-broker"},
+        )
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed when the block ends, rolled back when it raises. Raises DatabaseAway when the server is gone."""
+        try:
+            async with self.engine.begin() as connection:
+                yield connection
+        except DBAPIError as error:
+            if is_away(error):
+                raise DatabaseAway(type(error.orig).__name__) from error
+            raise
+        except (PoolTimeout, OSError) as error:
+            raise DatabaseAway(str(error)) from error
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def is_away(error: DBAPIError) -> bool:
+    """Is it the server that is missing, restarting or stuck, and not the statement that is wrong?"""
+    sqlstate = str(getattr(error.orig, "sqlstate", None) or "")
+    lost = error.connection_invalidated or isinstance(error, InterfaceError)
+    # 08 connection, 57P shutdown, 53 no resources, 55P03 lock time-out, 40 serialisation and deadlock: all pass.
+    return lost or (
+        isinstance(error, OperationalError) and (not sqlstate or sqlstate.startswith(("08", "57", "53", "55P", "40", "25P03")))
+    )

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables. Times are bigint microseconds UTC (`_us`), rates bigint bit/s (`_bps`), volumes bigint bytes (`_bytes`).
+
+The ledger is append-only and is the truth about bookings; `links.version` is its head per link. `events` is at once the audit log, the
+history of each transfer and the source of `GET /v1/events`.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import UserDefinedType
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class TransactionId(UserDefinedType[int]):
+    """PostgreSQL's xid8: the 64-bit number of the writing transaction."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "xid8"
+
+
+topology = Table(
+    "topology",
+    metadata,
+    Column("only", Boolean, CheckConstraint("only", name="one_row"), primary_key=True, server_default=text("true")),
+    Column("version", BigInteger, nullable=False, server_default=text("0")),
+    comment="One row; version grows with every change to any link, so that processes know when to load the network anew.",
+)
+
+links = Table(
+    "links",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("source", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("capacity_bps", BigInteger, nullable=False),
+    Column("mtu_bytes", Integer),
+    Column("channel_bps", BigInteger),
+    Column("slot_us", BigInteger, nullable=False, server_default=text("1")),
+    Column("metric", BigInteger),
+    Column("host", Text, comment="set on the two links that stand for a host's NIC"),
+    Column("version", BigInteger, nullable=False, server_default=text("0"), comment="head of the ledger"),
+    Column("revision", BigInteger, nullable=False, server_default=text("1"), comment="grows with every change of the link itself"),
+    Column("created_us", BigInteger, nullable=False),
+    Column("deleted_us", BigInteger, comment="a deleted link keeps its row, so that ledger versions never start again"),
+    CheckConstraint("capacity_bps >= 0", name="capacity"),
+    CheckConstraint("slot_us > 0", name="slot"),
+)
+
+link_steps = Table(
+    "link_steps",
+    metadata,
+    Column("link_id", Text, ForeignKey("links.id"), nullable=False),
+    Column("begin_us", BigInteger, nullable=False),
+    Column("bps", BigInteger, nullable=False),
+    PrimaryKeyConstraint("link_id", "begin_us"),
+    comment="Steps of what may be used of a link (`available`): from begin_us on, until the next step.",
+)
+
+link_windows = Table(
+    "link_windows",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("link_id", Text, ForeignKey("links.id"), nullable=False, index=True),
+    Column("begin_us", BigInteger, nullable=False),
+    Column("end_us", BigInteger, nullable=False),
+    Column("bps", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("reason", Text),
+    CheckConstraint("begin_us < end_us", name="interval"),
+)
+
+transfers = Table(
+    "transfers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("planner", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("destination", Text, nullable=False),
+    Column("volume_bytes", BigInteger, nullable=False),
+    Column("booked_bytes", BigInteger, nullable=False, comment="volume and margin: what the plan must carry"),
+    Column("rate_max_bps", BigInteger),
+    Column("rate_min_bps", BigInteger),
+    Column("not_before_us", BigInteger, nullable=False),
+    Column("deadline_us", BigInteger),
+    Column("priority", Integer, nullable=False),
+    Column("project", Text),
+    Column("label", Text),
+    Column("payload", JSONB),
+    Column("mechanism", Text),
+    Column("metadata", JSONB),
+    Column("segments", JSONB, nullable=False, comment="[[begin_us, end_us, rate_bps, [link, ...]], ...]"),
+    Column("start_us", BigInteger),
+    Column("finish_us", BigInteger, comment="end of the last segment"),
+    Column("promised_us", BigInteger, comment="the finish that was first answered, or the deadline agreed since"),
+    Column("plan_revision", Integer, nullable=False),
+    Column("plan_from_us", BigInteger, nullable=False, comment="segments from here on are the present plan"),
+    Column("carried_bytes", BigInteger, nullable=False, comment="of booked_bytes, carried before plan_from_us"),
+    Column("hold_until_us", BigInteger),
+    Column("paused", Boolean, nullable=False),
+    Column("bytes_done", BigInteger, nullable=False),
+    Column("measured_bps", BigInteger),
+    Column("actual_start_us", BigInteger),
+    Column("actual_finish_us", BigInteger),
+    Column("checksum", Text),
+    Column("reason", JSONB, comment="why it waits, was slowed, failed or ended: {code, detail, limited_by, until}"),
+    Column("owner", Text, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+)
+# The live ones are few beside the history; every periodic job and every agent asks for them.
+Index("ix_transfers_live", transfers.c.finish_us, postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE')"))
+Index(
+    "ix_transfers_live_source", transfers.c.source, postgresql_where=text("state IN ('RESERVED', 'ACTIVE') AND mode <> 'reserve'")
+)
+Index(
+    "ix_transfers_live_destination",
+    transfers.c.destination,
+    postgresql_where=text("state IN ('RESERVED', 'ACTIVE') AND mode <> 'reserve'"),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("link_id", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("transfer_id", Text, nullable=False),
+    Column("begin_us", BigInteger, nullable=False),
+    Column("end_us", BigInteger, nullable=False),
+    Column("delta_bps", BigInteger, nullable=False),
+    # A plan is valid only on the exact version it was computed on: whoever comes second breaks this key.
+    PrimaryKeyConstraint("link_id", "version"),
+    CheckConstraint("begin_us < end_us", name="interval"),
+    CheckConstraint("delta_bps <> 0", name="delta"),
+    Index("ix_ledger_link_end", "link_id", "end_us"),
+    Index("ix_ledger_transfer", "transfer_id"),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("owner", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("body_hash", LargeBinary, nullable=False),
+    Column("answer", JSONB, comment="what was answered; null only inside the transaction that decides"),
+    Column("created_us", BigInteger, nullable=False),
+    PrimaryKeyConstraint("owner", "key"),
+    Index("ix_idempotency_keys_created", "created_us"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", BigInteger, Identity(always=True), primary_key=True),
+    Column("txid", TransactionId, nullable=False, server_default=text("pg_current_xact_id()")),
+    Column("at_us", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("subject_kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("before", JSONB),
+    Column("after", JSONB),
+    Index("ix_events_txid_seq", "txid", "seq"),
+    Index("ix_events_subject", "subject", "seq"),
+    Index("ix_events_at", "at_us"),
+    comment="Readers in order of (txid, seq) and below the oldest open transaction never miss a row that commits late.",
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", LargeBinary, nullable=False, unique=True, comment="SHA-256 of the token; the token itself is nowhere"),
+    Column("name", Text, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("host", Text, comment="an agent's token acts for this host only"),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger),
+    Column("revoked_us", BigInteger),
+)
+
+enrolment_tokens = Table(
+    "enrolment_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", LargeBinary, nullable=False, unique=True),
+    Column("host", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("nic_bps", BigInteger, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger, nullable=False),
+    Column("used_us", BigInteger),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("node", Text, nullable=False),
+    Column("nic_bps", BigInteger, nullable=False),
+    Column("data_address", Text, nullable=False),
+    Column("tls_fingerprint", Text),
+    Column("agent_version", Text),
+    Column("capabilities", JSONB),
+    Column("clock", JSONB),
+    Column("drained", Boolean, nullable=False, server_default=text("false")),
+    Column("revision", BigInteger, nullable=False, server_default=text("1"), comment="of its assignments"),
+    Column("enrolled_us", BigInteger, nullable=False),
+    Column("last_seen_us", BigInteger),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("transfer_id", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("at_us", BigInteger, nullable=False),
+    Column("received_us", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("bytes", BigInteger),
+    Column("rate_bps", BigInteger),
+    Column("applied_rate_bps", BigInteger),
+    Column("detail", JSONB),
+    PrimaryKeyConstraint("transfer_id", "host", "sequence"),
+    Index("ix_reports_received", "received_us"),
+)
+
+audits = Table(
+    "audits",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("took_us", BigInteger, nullable=False),
+    Column("violations", JSONB, nullable=False),
+)

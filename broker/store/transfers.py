@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transfers: one record class, and the queries that read and write it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.plan import Segment
+from broker.core.transfer import LIVE, State
+from broker.core.units import MICROBITS_PER_BYTE
+from broker.store import bulk
+from broker.store.tables import transfers
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Transfer:
+    """A row of `transfers`; the fields are its columns, in their order. Mutable: the desk changes it and writes it back."""
+
+    id: str
+    state: State
+    mode: str
+    planner: str
+    source: str
+    destination: str
+    volume_bytes: int
+    booked_bytes: int
+    rate_max_bps: int | None
+    rate_min_bps: int | None
+    not_before_us: int
+    deadline_us: int | None
+    priority: int
+    project: str | None
+    label: str | None
+    payload: Json | None
+    mechanism: str | None
+    metadata: Json | None
+    segments: tuple[Segment, ...]
+    start_us: int | None
+    finish_us: int | None
+    promised_us: int | None
+    plan_revision: int
+    plan_from_us: int
+    carried_bytes: int
+    hold_until_us: int | None
+    paused: bool
+    bytes_done: int
+    measured_bps: int | None
+    actual_start_us: int | None
+    actual_finish_us: int | None
+    checksum: str | None
+    reason: Json | None
+    owner: str
+    revision: int
+    created_us: int
+    updated_us: int
+
+    @property
+    def live(self) -> bool:
+        return self.state in LIVE
+
+    def carried_by(self, instant_us: int) -> int:
+        """Bytes of `booked_bytes` that the plan has carried by `instant_us`."""
+        clipped = (
+            segment.rate_bps * (min(segment.end_us, instant_us) - segment.begin_us)
+            for segment in self.segments
+            if self.plan_from_us <= segment.begin_us < instant_us
+        )
+        return min(self.carried_bytes + sum(clipped) // MICROBITS_PER_BYTE, self.booked_bytes)
+
+    def links(self) -> set[str]:
+        return {link_id for segment in self.segments for link_id in segment.path}
+
+
+_COLUMNS = tuple(field.name for field in fields(Transfer))
+_values = attrgetter(*_COLUMNS)
+_STATE, _SEGMENTS = _COLUMNS.index("state"), _COLUMNS.index("segments")
+_JSON = tuple(_COLUMNS.index(name) for name in ("payload", "metadata", "reason"))
+_SELECT = select(*(transfers.c[name] for name in _COLUMNS))
+
+
+def _to_row(transfer: Transfer) -> list[Any]:
+    row = list(_values(transfer))
+    row[_STATE] = str(row[_STATE])
+    row[_SEGMENTS] = orjson.dumps([tuple(segment) for segment in transfer.segments]).decode()
+    for index in _JSON:
+        if row[index] is not None:
+            row[index] = orjson.dumps(row[index]).decode()
+    return row
+
+
+def _from_row(row: Row[Any]) -> Transfer:
+    values = list(row)
+    values[_STATE] = State(values[_STATE])
+    values[_SEGMENTS] = tuple([Segment(begin, end, rate, tuple(path)) for begin, end, rate, path in values[_SEGMENTS]])
+    return Transfer(*values)
+
+
+async def insert(connection: AsyncConnection, new: Sequence[Transfer]) -> None:
+    await bulk.insert(connection, transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
+
+
+async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:
+    await bulk.update(connection, transfers, "id", _COLUMNS, [_to_row(transfer) for transfer in changed])
+
+
+async def get(connection: AsyncConnection, transfer_id: str) -> Transfer | None:
+    row = (await connection.execute(_SELECT.where(transfers.c.id == transfer_id))).one_or_none()
+    return None if row is None else _from_row(row)
+
+
+async def get_many(connection: AsyncConnection, ids: Iterable[str], *, lock: bool = False) -> dict[str, Transfer]:
+    """Transfers by id; with `lock`, their rows are locked in id order until the transaction ends."""
+    query = _SELECT.where(transfers.c.id == func.any(sorted(ids))).order_by(transfers.c.id)
+    if lock:
+        query = query.with_for_update()
+    return {row.id: _from_row(row) for row in await connection.execute(query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What `list_page` shows: every given field must match; `search` looks into label, project and id."""
+
+    states: tuple[str, ...] = ()
+    project: str | None = None
+    node: str | None = None
+    mode: str | None = None
+    search: str | None = None
+
+
+async def list_page(connection: AsyncConnection, wanted: Filter, limit: int, after: tuple[int, str] | None) -> list[Transfer]:
+    """Newest first; `after` is (created_us, id) of the last row of the page before."""
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.states:
+        conditions.append(transfers.c.state.in_(wanted.states))
+    if wanted.project is not None:
+        conditions.append(transfers.c.project == wanted.project)
+    if wanted.mode is not None:
+        conditions.append(transfers.c.mode == wanted.mode)
+    if wanted.node is not None:
+        conditions.append(or_(transfers.c.source == wanted.node, transfers.c.destination == wanted.node))
+    if wanted.search is not None:
+        conditions.append(
+            or_(*(transfers.c[name].icontains(wanted.search, autoescape=True) for name in ("label", "project", "id")))
+        )
+    if after is not None:
+        conditions.append(tuple_(transfers.c.created_us, transfers.c.id) < tuple_(*after))
+    query = _SELECT.where(and_(True, *conditions)).order_by(transfers.c.created_us.desc(), transfers.c.id.desc()).limit(limit)
+    return [_from_row(row) for row in await connection.execute(query)]
+
+
+async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
+    """Live transfers that the agent on `host` has a part in."""
+    query = _SELECT.where(
+        transfers.c.state.in_([State.RESERVED, State.ACTIVE]),
+        transfers.c.mode != "reserve",
+        or_(transfers.c.source == host, transfers.c.destination == host),
+    ).order_by(transfers.c.id)
+    return [_from_row(row) for row in await connection.execute(query)]
+
+
+async def due(connection: AsyncConnection, now_us: int, grace_us: int, limit: int = 1000) -> list[tuple[str, str]]:
+    """(id, what for) of live transfers whose time has come.
+
+    `expire`: holds that ran out, managed ones that never started; `start`, `finish`: bookings without an agent, by the clock.
+    """
+    statement = text("""
+        SELECT id, CASE
+            WHEN state = 'HELD' AND hold_until_us <= :now THEN 'expire'
+            WHEN mode <> 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us + :grace <= :now THEN 'expire'
+            WHEN mode = 'reserve' AND state IN ('RESERVED', 'ACTIVE') AND NOT paused AND finish_us <= :now THEN 'finish'
+            WHEN mode = 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us <= :now THEN 'start'
+        END AS what
+        FROM transfers
+        WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') AND (
+            (state = 'HELD' AND hold_until_us <= :now)
+            OR (mode <> 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us + :grace <= :now)
+            OR (mode = 'reserve' AND state IN ('RESERVED', 'ACTIVE') AND NOT paused AND finish_us <= :now)
+            OR (mode = 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us <= :now))
+        ORDER BY id LIMIT :limit""")
+    rows = await connection.execute(statement, {"now": now_us, "grace": grace_us, "limit": limit})
+    return [(row.id, row.what) for row in rows]
+
+
+async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
+    rows = await connection.execute(select(transfers.c.state, func.count()).group_by(transfers.c.state))
+    return {state: number for state, number in rows}
