@@ -64,25 +64,44 @@ def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: 
         yield "no segments"
         return
     previous_end = request.not_before_us
-    for begin, end, rate, path in plan.segments:
-        if begin >= end:
-            yield f"empty segment [{begin}, {end})"
-        if begin < previous_end:
-            yield f"segment begins at {begin}, before {previous_end}"
-        if rate <= 0:
-            yield f"rate {rate} is not positive"
-        if request.rate_max_bps is not None and rate > request.rate_max_bps:
-            yield f"rate {rate} above rate_max_bps {request.rate_max_bps}"
-        if request.rate_min_bps is not None and rate < request.rate_min_bps:
-            yield f"rate {rate} below rate_min_bps {request.rate_min_bps}"
-        if not is_connected(path, links, request.source, request.destination):
-            yield f"path {path} does not lead from {request.source} to {request.destination}"
+    for segment in plan.segments:
+        if segment.begin_us >= segment.end_us:
+            yield f"empty segment [{segment.begin_us}, {segment.end_us})"
+        if segment.begin_us < previous_end:
+            yield f"segment begins at {segment.begin_us}, before {previous_end}"
+        yield from _rate_faults(request, segment.rate_bps)
+        if not is_connected(segment.path, links, request.source, request.destination):
+            yield f"path {segment.path} does not lead from {request.source} to {request.destination}"
             return
-        for link_id in path:
-            yield from _link_faults(begin, end, rate, links[link_id], calendars[link_id])
-        previous_end = end
+        for link_id in segment.path:
+            yield from _link_faults(segment, links[link_id], calendars[link_id])
+        previous_end = segment.end_us
     if request.deadline_us is not None and previous_end > request.deadline_us:
         yield f"ends at {previous_end}, after the deadline {request.deadline_us}"
+    yield from _sum_faults(request, plan, links)
+
+
+def _rate_faults(request: Request, rate: int) -> Iterator[str]:
+    if rate <= 0:
+        yield f"rate {rate} is not positive"
+    if request.rate_max_bps is not None and rate > request.rate_max_bps:
+        yield f"rate {rate} above rate_max_bps {request.rate_max_bps}"
+    if request.rate_min_bps is not None and rate < request.rate_min_bps:
+        yield f"rate {rate} below rate_min_bps {request.rate_min_bps}"
+
+
+def _link_faults(segment: Segment, link: Link, calendar: Calendar) -> Iterator[str]:
+    begin, end, rate, _ = segment
+    if link.channel_bps is not None and rate % link.channel_bps:
+        yield f"rate {rate} is not a multiple of {link.channel_bps} (channel of {link.id})"
+    if begin % link.slot_us or end % link.slot_us:
+        yield f"[{begin}, {end}) is off the {link.slot_us} us slots of {link.id}"
+    if calendar.lowest(begin, end) < rate:
+        yield f"[{begin}, {end}) books {rate} bit/s on {link.id}, which is not free"
+
+
+def _sum_faults(request: Request, plan: Plan, links: Mapping[str, Link]) -> Iterator[str]:
+    """What only the segments together can do wrong: the volume, or the holding time of class 2 (section 5 of the VBLS paper)."""
     last = plan.segments[-1]
     grain = lcm(*(links[link_id].slot_us for link_id in last.path))
     if request.volume_bytes is not None:
@@ -97,15 +116,6 @@ def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: 
             yield "pauses within the holding time"
         if not 0 <= plan.finish_us - plan.start_us - request.duration_us < grain:
             yield f"holds for {plan.finish_us - plan.start_us} us, {request.duration_us} us are asked"
-
-
-def _link_faults(begin: int, end: int, rate: int, link: Link, calendar: Calendar) -> Iterator[str]:
-    if link.channel_bps is not None and rate % link.channel_bps:
-        yield f"rate {rate} is not a multiple of {link.channel_bps} (channel of {link.id})"
-    if begin % link.slot_us or end % link.slot_us:
-        yield f"[{begin}, {end}) is off the {link.slot_us} us slots of {link.id}"
-    if calendar.lowest(begin, end) < rate:
-        yield f"[{begin}, {end}) books {rate} bit/s on {link.id}, which is not free"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ was lowered under bookings): nothing is free then. A remaining volume is a pair 
 exabyte in microbits outgrows 64 bits. Planners and calendars own the meaning; here is only the arithmetic.
 """
 
-# ruff: noqa: PLR0912, PLR0917 - compiled code takes flat arrays by position, and the four cases of a round belong in one loop
+# ruff: noqa: PLR0912 - the four cases of a round belong in one loop
 
 from typing import Any, TypeVar, cast
 

@@ -2,7 +2,7 @@
 """Units: integer microseconds UTC, integer bit/s, integer bytes. RFC 3339 stays at the edges.
 
 A rate times a duration, in bit/s x microseconds, is a number of *microbits* (1e-6 bit). One exabyte is 8e24 of them and does not
-fit into 64 bits: Python code simply uses its integers, the compiled scans carry whole bits and microbits in two words (see `scans`).
+fit into 64 bits: Python code simply uses its integers, the compiled scans carry bits and microbits in two words (see `scans`).
 """
 
 import re

@@ -11,10 +11,10 @@ from broker.desk.books import Books
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
 
-Result = TypeVar("Result", covariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Command(Protocol[Result]):
+class Command(Protocol[Result_co]):
     """One request to the desk. `decide` runs under the locks of everything named by `transfer_ids` and `links`.
 
     It changes things through the batch alone and raises Problem to refuse; what it booked until then is taken back.
@@ -30,25 +30,25 @@ class Command(Protocol[Result]):
         """Links that it may book or release, beside those of the transfers it names."""
         ...
 
-    def decide(self, batch: Batch) -> Result: ...
+    def decide(self, batch: Batch) -> Result_co: ...
 
     def answer(self, result: Any) -> Any:
         """JSON to keep under the idempotency key."""
         ...
 
-    async def recall(self, connection: AsyncConnection, answer: Any) -> Result:
+    async def recall(self, connection: AsyncConnection, answer: Any) -> Result_co:
         """The result again, from what `answer` kept."""
         ...
 
 
 @runtime_checkable
-class Alone(Protocol[Result]):
+class Alone(Protocol[Result_co]):
     """A command that changes the network itself: it gets a transaction of its own, in which every link is locked.
 
     `act` may query and write through the connection; it raises Problem to refuse, which rolls everything back.
     """
 
-    async def act(self, connection: AsyncConnection, batch: Batch) -> Result: ...
+    async def act(self, connection: AsyncConnection, batch: Batch) -> Result_co: ...
 
 
 class Unkeyed:

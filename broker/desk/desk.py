@@ -188,7 +188,7 @@ class Desk:
                 result = await work.command.act(connection, batch)
                 await batch.write(connection)
         except Problem as problem:
-            self.books = Books()
+            # Refusals come before anything is written, so the books are as the database is.
             _fail([work], problem)
             return
         except BaseException:

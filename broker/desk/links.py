@@ -6,12 +6,13 @@ important first, and each that could not keep its promise says why.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar
+from broker.core.capacity import Window
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import format_time
@@ -60,14 +61,14 @@ class ChangeLink:
     changed: Callable[[Link], Link]
     revision: int | None = None
     replan: bool = False
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
         record = find(batch, self.link_id, self.revision)
         link = self.changed(record.link)
         broken = await broken_promises(connection, batch, link)
         refuse_to_break(broken, self.replan)
-        await bookings.update_link(connection, link)
+        await bookings.update_link(connection, link, batch.now_us)
         batch.event(Event(batch.now_us, self.actor, "link.changed", "link", link.id, describe(record.link), describe(link)))
         return await settle(connection, batch, link.id, broken, self.actor, self.policy)
 
@@ -77,17 +78,17 @@ class AddWindow:
     window: WindowRecord
     actor: str
     replan: bool = False
-    policy: Policy = Policy()
+    policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
         window = self.window
         record = find(batch, window.link_id)
         if window.end_us <= batch.now_us:
             raise Problem.of_field("end", f"{format_time(window.end_us)} is in the past")
-        core_windows = (*record.link.windows, bookings.Window(window.begin_us, window.end_us, window.bps))
+        core_windows = (*record.link.windows, Window(window.begin_us, window.end_us, window.bps))
         broken = await broken_promises(connection, batch, replace(record.link, windows=core_windows))
         refuse_to_break(broken, self.replan)
-        await bookings.insert_window(connection, window)
+        await bookings.insert_window(connection, window, batch.now_us)
         shown = {
             "id": window.id,
             "begin_us": window.begin_us,
@@ -110,7 +111,7 @@ class RemoveWindow:
         record = find(batch, self.link_id)
         if all(window.id != self.window_id for window in record.windows):
             raise Problem("not-found", f"link {self.link_id} has no window {self.window_id}")
-        await bookings.delete_window(connection, self.link_id, self.window_id)
+        await bookings.delete_window(connection, self.link_id, self.window_id, batch.now_us)
         batch.event(Event(batch.now_us, self.actor, "window.removed", "link", self.link_id, {"id": self.window_id}, None))
         return await settle(connection, batch, self.link_id, [], self.actor, Policy())
 

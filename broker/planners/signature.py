@@ -8,7 +8,7 @@ from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
-from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, round_down
+from broker.core.units import MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, round_down
 
 Calendars = Mapping[str, Calendar]
 
@@ -49,6 +49,8 @@ def task(request: Request, network: Network) -> Task | Refusal:
     if route is None:
         return Refusal("no_path", f"no path leads from {request.source!r} to {request.destination!r}", "destination")
     path, ceiling, channel, slot = route
+    if slot > MAX_SLOT_US:
+        return Refusal("infeasible", f"the slots of path {'/'.join(path)} coincide only every {slot / US_PER_S:.6f} s")
     rate_max = ceiling if request.rate_max_bps is None else min(request.rate_max_bps, ceiling)
     rate_max = round_down(rate_max, channel)
     rate_min = request.rate_min_bps or 0

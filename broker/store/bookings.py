@@ -121,18 +121,21 @@ _LINK_COLUMNS = ("id", "source", "target", "capacity_bps", "mtu_bytes", "channel
 
 async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us: int, host: str | None = None) -> None:
     """New links; one that was deleted before comes back under its old ledger version. Raises IntegrityError for a live id."""
-    rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us] for link in new]
-    kept = ", ".join(f"{name} = excluded.{name}" for name in (*_LINK_COLUMNS[1:], "host", "created_us"))
+    rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us, now_us] for link in new]
+    columns = (*_LINK_COLUMNS, "host", "created_us", "changed_us")
+    kept = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
     suffix = f"ON CONFLICT (id) DO UPDATE SET {kept}, deleted_us = NULL, revision = links.revision + 1 WHERE links.deleted_us IS NOT NULL RETURNING id"
-    await bulk.insert(connection, links, (*_LINK_COLUMNS, "host", "created_us"), rows, suffix)
+    await bulk.insert(connection, links, columns, rows, suffix)
     for link in new:
         await _write_steps(connection, link)
     await bump_topology(connection)
 
 
-async def update_link(connection: AsyncConnection, link: Link) -> None:
+async def update_link(connection: AsyncConnection, link: Link, now_us: int) -> None:
     values = {name: getattr(link, name) for name in _LINK_COLUMNS}
-    await connection.execute(update(links).where(links.c.id == link.id).values(**values, revision=links.c.revision + 1))
+    await connection.execute(
+        update(links).where(links.c.id == link.id).values(**values, changed_us=now_us, revision=links.c.revision + 1)
+    )
     await connection.execute(delete(link_steps).where(link_steps.c.link_id == link.id))
     await _write_steps(connection, link)
     await bump_topology(connection)
@@ -150,23 +153,23 @@ async def delete_link(connection: AsyncConnection, link_id: str, now_us: int) ->
     await bump_topology(connection)
 
 
-async def insert_window(connection: AsyncConnection, window: WindowRecord) -> None:
+async def insert_window(connection: AsyncConnection, window: WindowRecord, now_us: int) -> None:
     await connection.execute(
         insert(link_windows).values(
             id=window.id, link_id=window.link_id, begin_us=window.begin_us, end_us=window.end_us,
             bps=window.bps, kind=window.kind, reason=window.reason,
         )
     )  # fmt: skip
-    await _touch(connection, window.link_id)
+    await _touch(connection, window.link_id, now_us)
 
 
-async def delete_window(connection: AsyncConnection, link_id: str, window_id: str) -> None:
+async def delete_window(connection: AsyncConnection, link_id: str, window_id: str, now_us: int) -> None:
     await connection.execute(delete(link_windows).where(link_windows.c.id == window_id, link_windows.c.link_id == link_id))
-    await _touch(connection, link_id)
+    await _touch(connection, link_id, now_us)
 
 
-async def _touch(connection: AsyncConnection, link_id: str) -> None:
-    await connection.execute(update(links).where(links.c.id == link_id).values(revision=links.c.revision + 1))
+async def _touch(connection: AsyncConnection, link_id: str, now_us: int) -> None:
+    await connection.execute(update(links).where(links.c.id == link_id).values(changed_us=now_us, revision=links.c.revision + 1))
     await bump_topology(connection)
 
 
@@ -246,7 +249,6 @@ async def transfers_on(connection: AsyncConnection, link_id: str, from_us: int) 
 
 
 async def heads(connection: AsyncConnection) -> dict[str, int]:
-    return {
-        link_id: version
-        for link_id, version in await connection.execute(select(links.c.id, links.c.version).where(links.c.deleted_us.is_(None)))
-    }
+    """The ledger version of every live link."""
+    rows = await connection.execute(select(links.c.id, links.c.version).where(links.c.deleted_us.is_(None)))
+    return dict(rows.tuples().all())

@@ -97,14 +97,6 @@ async def insert_reports(connection: AsyncConnection, new: Sequence[Report]) -> 
     return {(transfer_id, sequence) for transfer_id, sequence in taken}
 
 
-async def forget_reports(connection: AsyncConnection, host: str, keys: Sequence[tuple[str, int]]) -> None:
-    """Take reports back that could not be acted on, so that the agent's next copy counts."""
-    for transfer_id, sequence in keys:
-        await connection.execute(
-            delete(reports).where(reports.c.transfer_id == transfer_id, reports.c.host == host, reports.c.sequence == sequence)
-        )
-
-
 async def measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
     """The reports on one transfer in order of time."""
     query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)

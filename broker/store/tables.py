@@ -67,6 +67,7 @@ links = Table(
     Column("version", BigInteger, nullable=False, server_default=text("0"), comment="head of the ledger"),
     Column("revision", BigInteger, nullable=False, server_default=text("1"), comment="grows with every change of the link itself"),
     Column("created_us", BigInteger, nullable=False),
+    Column("changed_us", BigInteger, nullable=False, comment="since when the present capacity function holds"),
     Column("deleted_us", BigInteger, comment="a deleted link keeps its row, so that ledger versions never start again"),
     CheckConstraint("capacity_bps >= 0", name="capacity"),
     CheckConstraint("slot_us > 0", name="slot"),

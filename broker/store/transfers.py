@@ -190,4 +190,4 @@ async def due(connection: AsyncConnection, now_us: int, grace_us: int, limit: in
 
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
     rows = await connection.execute(select(transfers.c.state, func.count()).group_by(transfers.c.state))
-    return {state: number for state, number in rows}
+    return dict(rows.tuples().all())

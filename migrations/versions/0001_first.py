@@ -3,9 +3,9 @@
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.dialects import postgresql
 
 from broker.store.tables import TransactionId
-from sqlalchemy.dialects import postgresql
 
 revision = "0001"
 down_revision = None
@@ -117,6 +117,7 @@ def upgrade() -> None:
             comment="grows with every change of the link itself",
         ),
         sa.Column("created_us", sa.BigInteger(), nullable=False),
+        sa.Column("changed_us", sa.BigInteger(), nullable=False, comment="since when the present capacity function holds"),
         sa.Column(
             "deleted_us",
             sa.BigInteger(),

@@ -7,11 +7,13 @@ package spool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -46,16 +48,21 @@ func Open(dir string) (*Spool, error) {
 		if !strings.HasSuffix(f.Name(), ".json") || strings.HasPrefix(f.Name(), ".") {
 			continue
 		}
-		var e entry
-		if _, err := fmt.Sscanf(f.Name(), "%d.json", &s.order); err == nil {
-			_, err = atomicfile.ReadJSON(filepath.Join(dir, f.Name()), &e.report)
+		e := entry{name: f.Name()}
+		path := filepath.Join(dir, e.name)
+		order, err := strconv.ParseInt(strings.TrimSuffix(e.name, ".json"), 10, 64)
+		if err == nil {
+			_, err = atomicfile.ReadJSON(path, &e.report)
 		}
-		if err != nil || e.report.TransferID == "" {
-			slog.Error("report on disk cannot be read, set aside", "file", f.Name(), "error", err)
-			_ = os.Rename(filepath.Join(dir, f.Name()), filepath.Join(dir, f.Name()+".bad"))
+		if err == nil && e.report.TransferID == "" {
+			err = errors.New("no transfer_id")
+		}
+		if err != nil {
+			slog.Error("report on disk cannot be read, set aside", "file", path, "error", err)
+			_ = os.Rename(path, path+".bad")
 			continue
 		}
-		e.name = f.Name()
+		s.order = order
 		s.pending = append(s.pending, e)
 	}
 	return s, nil

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ type Conn struct {
 
 	// The pending write. They are fields, and attempt is made once, so that a write allocates nothing.
 	pending []byte
+	total   atomic.Int64
 	wrote   int
 	failed  error
 	attempt func(fd uintptr) bool
@@ -43,6 +45,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	c.pending, c.wrote, c.failed = p, 0, nil
 	err := c.raw.Write(c.attempt)
 	c.pending = nil
+	c.total.Add(int64(c.wrote))
 	if err == nil {
 		err = c.failed
 	}
@@ -118,13 +121,20 @@ func (c *Conn) ChooseCongestionControl(names ...string) (string, error) {
 	return held, err
 }
 
-// Acked is how many bytes (framing included) the peer's kernel has acknowledged on this connection.
-func (c *Conn) Acked() (int64, error) {
+// InFlight is how many bytes (framing included) were written and not yet acknowledged by the peer's kernel.
+func (c *Conn) InFlight() (int64, error) {
+	written := c.total.Load()
+	acked, err := c.acked()
+	return max(0, written-acked), err
+}
+
+// acked leaves out the SYN, which the kernel counts.
+func (c *Conn) acked() (int64, error) {
 	var acked int64
 	err := c.control(func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err == nil {
-			acked = int64(info.Bytes_acked)
+			acked = max(0, int64(info.Bytes_acked)-1)
 		}
 		return err
 	})

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mover
+
+import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"bandwidthbroker/agents/internal/datachannel"
+	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/tcpsock"
+)
+
+const (
+	// maxStrangers bounds the connections that have not proved anything yet; each costs a goroutine and 20 KB for at
+	// most handshakeTimeout.
+	maxStrangers = 64
+	// maxSessions bounds those that have.
+	maxSessions = 256
+)
+
+// Listener accepts data channels and hands them to the receivers they prove to belong to.
+type Listener struct {
+	socket    net.Listener
+	tls       *tls.Config
+	log       *slog.Logger
+	strangers chan struct{}
+	sessions  chan struct{}
+
+	mu        sync.Mutex
+	receivers map[string]*Receiver
+}
+
+// Listen opens the data address. With a TLS configuration nothing else is spoken.
+func Listen(address string, config *tls.Config, log *slog.Logger) (*Listener, error) {
+	socket, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{
+		socket: socket, tls: config, log: log, receivers: map[string]*Receiver{},
+		strangers: make(chan struct{}, maxStrangers), sessions: make(chan struct{}, maxSessions),
+	}
+	go l.accept()
+	return l, nil
+}
+
+// Address is where it listens.
+func (l *Listener) Address() string { return l.socket.Addr().String() }
+
+// Close takes no more connections; sessions end with their receivers.
+func (l *Listener) Close() { _ = l.socket.Close() }
+
+// Expect hands the transfer's connections to a receiver.
+func (l *Listener) Expect(transfer string, r *Receiver) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.receivers[transfer] = r
+}
+
+// Forget answers unknown_transfer from now on.
+func (l *Listener) Forget(transfer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.receivers, transfer)
+}
+
+func (l *Listener) expected(transfer string) *Receiver {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.receivers[transfer]
+}
+
+func (l *Listener) accept() {
+	for {
+		conn, err := l.socket.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors, for instance: what is there goes on
+			l.log.Error("accept", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		select {
+		case l.strangers <- struct{}{}:
+			go l.meet(conn.(*net.TCPConn))
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// meet gives a stranger a short time to prove itself.
+func (l *Listener) meet(plain *net.TCPConn) {
+	defer plain.Close()
+	stranger := sync.OnceFunc(func() { <-l.strangers })
+	defer stranger()
+	_ = plain.SetDeadline(time.Now().Add(handshakeTimeout))
+	_ = tcpsock.KeepAlive(plain)
+	var conn net.Conn = plain
+	if l.tls != nil {
+		conn = tls.Server(plain, l.tls)
+	}
+	c := newChannel(conn)
+	r, hello, challenge, err := l.handshake(c, plain.RemoteAddr())
+	if err != nil {
+		l.log.Debug("handshake", "from", plain.RemoteAddr(), "error", err)
+		return
+	}
+	_ = plain.SetDeadline(time.Time{})
+	select {
+	case l.sessions <- struct{}{}:
+		defer func() { <-l.sessions }()
+	default:
+		l.log.Warn("too many data channels", "limit", maxSessions)
+		return
+	}
+	stranger()
+	r.serve(c, hello, challenge)
+}
+
+func (l *Listener) handshake(c *channel, from net.Addr) (r *Receiver, hello, challenge datachannel.Nonce, err error) {
+	body, err := c.read(datachannel.KindHello)
+	if err != nil {
+		return
+	}
+	h, err := datachannel.ParseHello(body)
+	if err != nil {
+		return
+	}
+	if r = l.expected(h.Transfer); r == nil {
+		err = datachannel.Error{Code: datachannel.UnknownTransfer}
+		_ = c.write(datachannel.Error{Code: datachannel.UnknownTransfer})
+		return
+	}
+	hello = h.Nonce
+	challenge, err = c.answer(h, r.orders.Load())
+	switch {
+	case errors.Is(err, errForged):
+		l.log.Warn("refused a sender that does not hold the key", "transfer", h.Transfer, "from", from)
+		_ = c.write(datachannel.Error{Code: failure.Authentication})
+	case err != nil && failure.Of(err) != nil:
+		_ = c.write(datachannel.Error{Code: failure.Of(err).Code, Detail: failure.Of(err).Detail})
+	}
+	return
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mover
+
+import (
+	"crypto/sha256"
+	"io"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"bandwidthbroker/agents/internal/agentstate"
+	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/datachannel"
+	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/served"
+)
+
+// Receiver takes one file in. It waits until its sender comes, through the listener, as often as it takes.
+type Receiver struct {
+	folder *served.Folder
+	state  *agentstate.Folder
+	book   Book
+	log    *slog.Logger
+	gauges gauges
+	marks  marks
+	orders atomic.Pointer[Orders]
+
+	mu      sync.Mutex
+	session *session
+	stopped bool
+
+	// How it ended, if it has: a sender that missed it is told again. Only the current session writes them.
+	done   *datachannel.Digest
+	failed *failure.Failure
+}
+
+// ReceiverOptions are what a receiver needs beside its orders.
+type ReceiverOptions struct {
+	Folder *served.Folder
+	State  *agentstate.Folder
+	Book   Book
+	Log    *slog.Logger
+}
+
+// StartReceiver makes ready for a sender. What cannot work is found out now where that needs no look at the disk.
+func StartReceiver(opt ReceiverOptions, o Orders, outcome string) *Receiver {
+	r := &Receiver{
+		folder: opt.Folder, state: opt.State, book: opt.Book,
+		log: opt.Log.With("transfer", o.Transfer, "role", "receive"),
+	}
+	r.orders.Store(&o)
+	switch j, found := r.state.Journal(o.Transfer); {
+	case found && j.Digest != "":
+		r.recover(j, outcome)
+	case found:
+		r.gauges.bytes.Store(j.Safe)
+	}
+	if refused := served.CheckPath(o.Path); refused != nil {
+		r.fail(refused)
+	}
+	return r
+}
+
+// recover finds out, after a restart, whether the file got its final name just before the end.
+func (r *Receiver) recover(j agentstate.Journal, outcome string) {
+	if r.folder.HasPartial(j.Partial) {
+		return // not yet: the sender brings END again
+	}
+	file, there := r.folder.Finished(j.Destination, j.Volume)
+	if !there {
+		return
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return
+	}
+	digest := datachannel.Digest(h.Sum(nil))
+	if checksum(digest) != j.Digest {
+		return
+	}
+	r.done = &digest
+	r.gauges.bytes.Store(j.Volume)
+	if outcome == "" {
+		r.finish(digest)
+	}
+}
+
+// Update changes the orders. A receiver follows no plan, so this disturbs nothing.
+func (r *Receiver) Update(o Orders) { r.orders.Store(&o) }
+
+// Progress shows how much has come.
+func (r *Receiver) Progress() Progress { return r.gauges.progress() }
+
+// Stop ends the transfer here. What is on disk stays for a later run, unless it is to be removed and is not finished.
+func (r *Receiver) Stop(remove bool) {
+	r.mu.Lock()
+	r.stopped = true
+	current := r.session
+	r.mu.Unlock()
+	if current != nil {
+		current.end()
+		<-current.over
+	}
+	if remove {
+		r.remove()
+	}
+}
+
+// remove drops the partial file and the journal of a transfer that is over; a finished file has neither partial nor
+// need of a journal.
+func (r *Receiver) remove() {
+	RemoveLeftover(r.folder, r.state, r.orders.Load().Transfer, r.log)
+}
+
+// RemoveLeftover removes what a run left of a transfer that is over.
+func RemoveLeftover(folder *served.Folder, state *agentstate.Folder, transfer string, log *slog.Logger) {
+	j, found := state.Journal(transfer)
+	if found && j.Partial != "" {
+		if err := folder.RemovePartial(j.Partial); err != nil {
+			log.Warn("partial file not removed", "transfer", transfer, "path", j.Partial, "error", err)
+		}
+	}
+	if err := state.DropJournal(transfer); err != nil {
+		log.Warn("journal not removed", "transfer", transfer, "error", err)
+	}
+}
+
+func (r *Receiver) finish(digest datachannel.Digest) {
+	o := r.orders.Load()
+	r.log.Info("finished", "bytes", o.Volume, "checksum", checksum(digest), "path", o.Path)
+	r.report(brokerapi.Finished, Facts{Bytes: o.Volume, Checksum: checksum(digest)})
+	r.over(brokerapi.Finished)
+}
+
+func (r *Receiver) fail(f *failure.Failure) {
+	r.failed = f
+	r.log.Error("transfer failed", "code", f.Code, "detail", f.Detail)
+	r.report(brokerapi.Failed, Facts{Bytes: r.gauges.safe.Load(), Code: f.Code, Detail: f.Detail})
+	r.over(brokerapi.Failed)
+	r.remove()
+}
+
+func (r *Receiver) over(outcome string) {
+	if err := r.book.End(outcome); err != nil {
+		r.log.Error("outcome not saved", "error", err)
+	}
+}
+
+func (r *Receiver) report(kind string, f Facts) {
+	if err := r.book.Report(kind, f); err != nil {
+		r.log.Error("report not kept", "kind", kind, "error", err)
+	}
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the routes work with, and who may use them."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+
+from broker.api.metrics import Metrics
+from broker.api.wakeups import Wakeups
+from broker.core.identifiers import identifier
+from broker.core.units import US_PER_S
+from broker.desk.admit import Policy
+from broker.desk.desk import Desk
+from broker.desk.problems import Problem
+from broker.fleet.tokens import Access, Principal, Scope
+from broker.settings import Settings
+from broker.store.session import Database
+
+
+@dataclass(slots=True)
+class Broker:
+    """The parts of one API process."""
+
+    settings: Settings
+    clock: Callable[[], int]
+    database: Database
+    desk: Desk
+    access: Access
+    wakeups: Wakeups
+    metrics: Metrics
+
+    @property
+    def policy(self) -> Policy:
+        s = self.settings
+        return Policy(s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.managed_margin_ppm)
+
+    def new_id(self, prefix: str) -> str:
+        return identifier(prefix, self.clock(), os.urandom(10))
+
+
+def get_broker(request: Request) -> Broker:
+    broker: Broker = request.app.state.broker
+    return broker
+
+
+BrokerDependency = Annotated[Broker, Depends(get_broker)]
+
+
+def _bearer(authorization: str | None) -> str:
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise Problem("unauthorized", "send a token: Authorization: Bearer bwb_...")
+    return token.strip()
+
+
+def requires(scope: Scope) -> Callable[..., Awaitable[Principal]]:
+    async def principal(
+        broker: BrokerDependency, authorization: Annotated[str | None, Header(include_in_schema=False)] = None
+    ) -> Principal:
+        caller = await broker.access.principal(_bearer(authorization))
+        if not caller.may(scope):
+            raise Problem(
+                "forbidden",
+                f"this needs the scope {scope}; the token has {', '.join(sorted(caller.scopes))}",
+                {"scope": str(scope)},
+            )
+        return caller
+
+    return principal
+
+
+async def _agent(
+    host: str, broker: BrokerDependency, authorization: Annotated[str | None, Header(include_in_schema=False)] = None
+) -> Principal:
+    """An agent, and for its own host only."""
+    caller = await broker.access.principal(_bearer(authorization))
+    if not caller.may(Scope.AGENT) or caller.host != host:
+        raise Problem("forbidden", f"only the agent of host {host!r} may do this", {"scope": str(Scope.AGENT)})
+    return caller
+
+
+Reader = Annotated[Principal, Depends(requires(Scope.READ))]
+Submitter = Annotated[Principal, Depends(requires(Scope.SUBMIT))]
+Operator = Annotated[Principal, Depends(requires(Scope.OPERATE))]
+Administrator = Annotated[Principal, Depends(requires(Scope.ADMIN))]
+Agent = Annotated[Principal, Depends(_agent)]
+
+
+def etag(revision: int) -> str:
+    return f'"{revision}"'
+
+
+def expected_revision(
+    if_match: Annotated[str | None, Header(alias="If-Match", description='ETag of what was read, or "*"')] = None,
+) -> int | None:
+    """The revision that If-Match names; None when any will do."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/").strip('"')
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise Problem.of_field("If-Match", f"{if_match[:40]!r} is no ETag of this broker")
+    return int(text)
+
+
+ExpectedRevision = Annotated[int | None, Depends(expected_revision)]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error leaves as application/problem+json, with the field where there is one; and bodies are bounded before they are read."""
+
+import logging
+from typing import Any
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from broker.api.render import problem_answer
+from broker.desk.problems import Problem
+from broker.store.session import DatabaseAway
+
+log = logging.getLogger(__name__)
+
+_MOST_ERRORS = 20
+_BY_STATUS = {
+    400: "malformed",
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "too-large",
+    401: "unauthorized",
+    403: "forbidden",
+}
+
+
+def install(app: FastAPI, body_limit: int) -> None:
+    app.add_middleware(BodyLimit, limit=body_limit)
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(DatabaseAway, _on_away)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_fault)
+
+
+async def _on_problem(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, Problem)
+    headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
+    return problem_answer(problem, headers)
+
+
+async def _on_away(_: Request, away: Exception) -> Response:
+    problem = Problem(
+        "unavailable", f"the database cannot be reached just now ({away}); nothing was changed that you were not told of"
+    )
+    return problem_answer(problem, {"Retry-After": "1"})
+
+
+async def _on_invalid(_: Request, invalid: Exception) -> Response:
+    assert isinstance(invalid, RequestValidationError)
+    found = invalid.errors()
+    if any(error["type"] == "json_invalid" for error in found):
+        return problem_answer(Problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}"))
+    errors = [{"field": _field(error["loc"]), "detail": str(error["msg"])} for error in found[:_MOST_ERRORS]]
+    detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors[:3])
+    return problem_answer(Problem("invalid", detail, {"errors": errors}))
+
+
+def _field(location: tuple[Any, ...]) -> str:
+    """("body", "asks", 3, "source") -> asks.3.source"""
+    parts = [str(part) for part in location]
+    if len(parts) > 1 and parts[0] in ("body", "query", "path", "header"):
+        parts = parts[1:]
+    return ".".join(parts)
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "unavailable")
+    problem = Problem(code, str(error.detail))
+    return problem_answer(problem, dict(error.headers) if error.headers else None)
+
+
+async def _on_fault(request: Request, fault: Exception) -> Response:
+    log.exception("%s %s failed", request.method, request.url.path, exc_info=fault)
+    document = {
+        "type": "about:blank",
+        "title": "Internal error",
+        "status": 500,
+        "detail": "a fault of the broker; its log has the details",
+    }
+    return Response(orjson.dumps(document), 500, media_type="application/problem+json")
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class BodyLimit:
+    """Refuses bodies above `limit` bytes: by Content-Length before a byte is read, else as soon as too many have come."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self.app = app
+        self.limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        for name, value in scope["headers"]:
+            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > self.limit):
+                await self._refuse(scope, receive, send)
+                return
+        size = 0
+        started = False
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            if message["type"] == "http.request":
+                size += len(message.get("body", b""))
+                if size > self.limit:
+                    raise _TooLarge
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, counted, watched)
+        except _TooLarge:
+            if started:
+                raise
+            await self._refuse(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = Problem(
+            "too-large", f"the body is larger than {self.limit} bytes; send several smaller requests", {"limit_bytes": self.limit}
+        )
+        await problem_answer(problem, {"Connection": "close"})(scope, receive, send)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The field types of the API. Every one is bounded; JSON types are taken strictly (no "5" for 5, no 5.0, no NaN)."""
+
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from broker.core.units import MAX_RATE_BPS, MAX_VOLUME_BYTES, parse_time
+
+MAX_SLOT_US = 86_400_000_000  # one day
+MAX_METADATA_BYTES = 16_384
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL stores no NUL, UTF-8 no lone surrogates; other control characters have no business in names and labels."""
+    if any(character < " " or "\ud800" <= character <= "\udfff" for character in text):
+        raise PydanticCustomError("text", "must not contain control characters or lone surrogates")
+    return text
+
+
+def _time(value: Any) -> int:
+    if not isinstance(value, str):
+        raise PydanticCustomError("time", "must be an RFC 3339 time, for example 2026-01-01T00:00:00Z")
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise PydanticCustomError("time", "{reason}", {"reason": str(error)}) from None
+
+
+def _small_json(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = orjson.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PydanticCustomError("json", "cannot be stored: {reason}", {"reason": str(error)}) from None
+    if len(text) > MAX_METADATA_BYTES:
+        raise PydanticCustomError(
+            "json", "is {size} bytes of JSON; at most {most}", {"size": len(text), "most": MAX_METADATA_BYTES}
+        )
+    if b"\\u0000" in text:
+        raise PydanticCustomError("json", "must not contain NUL characters")
+    return value
+
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._:~#@+-]*$"
+
+Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=128, pattern=_NAME)]
+HostName = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Text = Annotated[str, StringConstraints(strict=True, max_length=500), AfterValidator(_storable)]
+FilePath = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=4000), AfterValidator(_storable)]
+Rate = Annotated[int, Field(strict=True, gt=0, le=MAX_RATE_BPS, description="bit/s")]
+RateOrZero = Annotated[int, Field(strict=True, ge=0, le=MAX_RATE_BPS, description="bit/s")]
+Volume = Annotated[int, Field(strict=True, gt=0, le=MAX_VOLUME_BYTES, description="bytes")]
+Time = Annotated[
+    int,
+    BeforeValidator(_time),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
+]
+Priority = Annotated[int, Field(strict=True, ge=-1000, le=1000, description="higher is more important")]
+Json = Annotated[dict[str, Any], AfterValidator(_small_json)]
+DataAddress = Annotated[
+    str, StringConstraints(strict=True, min_length=3, max_length=300, pattern=r"^[A-Za-z0-9._:\[\]%-]+:[0-9]{1,5}$")
+]
+Fingerprint = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+
+
+class Body(BaseModel):
+    """A request body: unknown fields are mistakes."""
+
+    model_config = ConfigDict(extra="forbid")

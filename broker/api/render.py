@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records as JSON. Built by hand and written by orjson: at admission rate a model per answer would cost more than the admission."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+from fastapi import Response
+
+from broker.core.plan import Plan, Segment
+from broker.core.transfer import State
+from broker.core.units import US_PER_S, format_time
+from broker.desk.problems import Problem
+from broker.store.access import Token
+from broker.store.bookings import LinkRecord, WindowRecord
+from broker.store.events import StoredEvent
+from broker.store.hosts import Host
+from broker.store.transfers import Transfer
+
+Json = dict[str, Any]
+
+
+def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(content), status, headers, "application/json")
+
+
+def problem_answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(orjson.dumps(problem.document()), problem.status, headers, "application/problem+json")
+
+
+def time_or_none(time_us: int | None) -> str | None:
+    return None if time_us is None else format_time(time_us)
+
+
+def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
+    return {
+        "id": record.id,
+        "state": record.state,
+        "mode": record.mode,
+        "source": record.source,
+        "destination": record.destination,
+        "volume_bytes": record.volume_bytes,
+        "booked_bytes": record.booked_bytes,
+        "rate_max_bps": record.rate_max_bps,
+        "rate_min_bps": record.rate_min_bps,
+        "not_before": format_time(record.not_before_us),
+        "deadline": time_or_none(record.deadline_us),
+        "duration_s": None,
+        "priority": record.priority,
+        "planner": record.planner,
+        "project": record.project,
+        "label": record.label,
+        "payload": record.payload,
+        "mechanism": record.mechanism,
+        "metadata": record.metadata,
+        "plan": plan(record.planner, record.segments, links),
+        "promised_finish": time_or_none(record.promised_us),
+        "hold_until": time_or_none(record.hold_until_us),
+        "paused": record.paused,
+        "bytes_done": record.bytes_done,
+        "measured_bps": record.measured_bps,
+        "actual_start": time_or_none(record.actual_start_us),
+        "actual_finish": time_or_none(record.actual_finish_us),
+        "checksum": record.checksum,
+        "waiting_reason": waiting_reason(record),
+        "owner": record.owner,
+        "revision": record.revision,
+        "created": format_time(record.created_us),
+        "updated": format_time(record.updated_us),
+    }
+
+
+def plan(planner: str, segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
+    segments = tuple(segments)
+    rows = [{"begin": format_time(b), "end": format_time(e), "rate_bps": rate, "path": path} for b, e, rate, path in segments]
+    if not rows:
+        return {
+            "planner": planner,
+            "start": None,
+            "finish": None,
+            "segments": [],
+            "metrics": {"makespan_s": None, "mean_rate_bps": None, "congestion_factor": None},
+        }
+    span = segments[-1].end_us - segments[0].begin_us
+    metrics = {
+        "makespan_s": span / US_PER_S,
+        "mean_rate_bps": sum(segment.microbits for segment in segments) // span,
+        "congestion_factor": _largest_share(segments, links),
+    }
+    return {"planner": planner, "start": rows[0]["begin"], "finish": rows[-1]["end"], "segments": rows, "metrics": metrics}
+
+
+def _largest_share(segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> float:
+    """Of the capacity of any link, the most that these segments alone take."""
+    most: dict[tuple[str, ...], int] = {}
+    for segment in segments:
+        most[segment.path] = max(most.get(segment.path, 0), segment.rate_bps)
+    shares = [
+        rate / capacity
+        for path, rate in most.items()
+        for link_id in path
+        if (record := links.get(link_id)) is not None and (capacity := record.link.payload_bps(record.link.capacity_bps))
+    ]
+    return round(max(shares, default=0.0), 6)
+
+
+def waiting_reason(record: Transfer) -> Json | None:
+    """Why it is not moving, or slower than it was promised; None where there is nothing to explain."""
+    if record.reason is not None:
+        reason = dict(record.reason)
+        until = reason.pop("until_us", None)
+        return {**reason, "until": time_or_none(until)}
+    if record.state is State.HELD:
+        return {"code": "held", "detail": "waits for its commit", "limited_by": None, "until": time_or_none(record.hold_until_us)}
+    if record.state is State.RESERVED and record.start_us is not None and record.start_us > record.updated_us:
+        return {
+            "code": "scheduled",
+            "detail": "its booked time has not come",
+            "limited_by": None,
+            "until": format_time(record.start_us),
+        }
+    return None
+
+
+def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> Json:
+    if isinstance(result, Problem):
+        return {"status": result.status, "transfer": None, "problem": result.document()}
+    return {"status": 201, "transfer": transfer(result, links), "problem": None}
+
+
+def quote(planner: str, result: Plan | Problem, links: Mapping[str, LinkRecord]) -> Json:
+    if isinstance(result, Problem):
+        return {"planner": planner, "admitted": False, "plan": None, "problem": result.document()}
+    return {"planner": planner, "admitted": True, "plan": plan(planner, result.segments, links), "problem": None}
+
+
+def link(record: LinkRecord) -> Json:
+    described = record.link
+    return {
+        "id": described.id,
+        "source": described.source,
+        "target": described.target,
+        "capacity_bps": described.capacity_bps,
+        "mtu_bytes": described.mtu_bytes,
+        "channel_bps": described.channel_bps,
+        "slot_us": described.slot_us,
+        "metric": described.metric,
+        "available": [{"from": format_time(begin), "bps": bps} for begin, bps in described.available],
+        "windows": [window(item) for item in record.windows],
+        "host": record.host,
+        "version": record.version,
+        "revision": record.revision,
+    }
+
+
+def window(record: WindowRecord) -> Json:
+    return {
+        "id": record.id,
+        "begin": format_time(record.begin_us),
+        "end": format_time(record.end_us),
+        "bps": record.bps,
+        "kind": record.kind,
+        "reason": record.reason,
+    }
+
+
+def host(record: Host, now_us: int, lost_after_us: int) -> Json:
+    return {
+        "name": record.name,
+        "node": record.node,
+        "nic_bps": record.nic_bps,
+        "data_address": record.data_address,
+        "tls": record.tls_fingerprint is not None,
+        "agent_version": record.agent_version,
+        "capabilities": record.capabilities,
+        "clock": record.clock,
+        "drained": record.drained,
+        "up": record.last_seen_us is not None and now_us - record.last_seen_us < lost_after_us,
+        "revision": record.revision,
+        "enrolled": format_time(record.enrolled_us),
+        "last_seen": time_or_none(record.last_seen_us),
+    }
+
+
+def token(record: Token, secret: str | None = None) -> Json:
+    shown = {
+        "id": record.id,
+        "name": record.name,
+        "scopes": list(record.scopes),
+        "host": record.host,
+        "created": format_time(record.created_us),
+        "expires": time_or_none(record.expires_us),
+        "revoked": time_or_none(record.revoked_us),
+    }
+    return shown if secret is None else {**shown, "token": secret}
+
+
+def event(stored: StoredEvent) -> Json:
+    position, what = stored
+    return {
+        "id": str(position),
+        "at": format_time(what.at_us),
+        "actor": what.actor,
+        "action": what.action,
+        "subject_kind": what.subject_kind,
+        "subject": what.subject,
+        "before": _times_readable(what.before),
+        "after": _times_readable(what.after),
+    }
+
+
+def _times_readable(values: Json | None) -> Json | None:
+    """`finish_us: 17...` is stored, `finish: 2026-...` is shown."""
+    if values is None:
+        return None
+    shown: Json = {}
+    for name, value in values.items():
+        if name.endswith("_us") and name != "slot_us":
+            shown[name.removesuffix("_us")] = time_or_none(value)
+        elif isinstance(value, dict):
+            shown[name] = _times_readable(value)
+        else:
+            shown[name] = value
+    return shown

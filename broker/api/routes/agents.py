@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/agents: what agents call (docs/agent-protocol.md)."""
+
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+
+from broker.api import render, sse
+from broker.api.context import Agent, Broker, BrokerDependency, etag
+from broker.api.routes.transfers import REFUSALS
+from broker.api.schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
+from broker.api.wakeups import host_topic
+from broker.core.units import format_time
+from broker.fleet import enrolment, reports
+from broker.fleet.assignments import assignments
+from broker.store import hosts
+from broker.store.hosts import Report
+from broker.store.session import DatabaseAway
+
+router = APIRouter(prefix="/v1/agents", tags=["agents"])
+
+
+@router.post("/enrol", status_code=201, response_model=Enrolment, responses=REFUSALS)
+async def enrol(body: EnrolBody, broker: BrokerDependency) -> Response:
+    """Trade a one-time enrolment token for an agent token."""
+    now_us = broker.clock()
+    enrolled = await enrolment.enrol(
+        broker.database,
+        now_us,
+        secret=body.token,
+        data_address=body.data_address,
+        tls_fingerprint=body.tls_fingerprint,
+        agent_version=body.agent_version,
+        capabilities=body.capabilities,
+    )
+    broker.access.forget()
+    broker.wakeups.announce([enrolled.host.name])
+    shown = {
+        "host": enrolled.host.name,
+        "node": enrolled.host.node,
+        "agent_token": enrolled.agent_token,
+        "server_time": format_time(now_us),
+    }
+    return render.answer(shown, 201)
+
+
+@router.get("/{host}/assignments", response_model=Assignments, responses={**REFUSALS, 304: {"description": "nothing new"}})
+async def read_assignments(
+    host: str,
+    broker: BrokerDependency,
+    _: Agent,
+    if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None,
+) -> Response:
+    """The desired state of an agent, whole."""
+    async with broker.database.transaction() as connection:
+        revision = await hosts.seen(connection, host, broker.clock())
+        if revision is not None and if_none_match == etag(revision):
+            return Response(status_code=304, headers={"ETag": etag(revision)})
+        secret = broker.settings.secret_key.get_secret_value().encode()
+        document = await assignments(connection, host, broker.clock(), secret, broker.settings.fallback_rate_bps)
+    return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
+
+
+@router.get("/{host}/stream", responses={200: {"content": {"text/event-stream": {}}}}, response_class=Response)
+async def stream(host: str, broker: BrokerDependency, _: Agent) -> Response:
+    """SSE: `event: revision` whenever there is something new."""
+    return sse.stream(_revisions(host, broker))
+
+
+async def _revisions(host: str, broker: Broker) -> AsyncIterator[str]:
+    told = -1
+    spoke = time.monotonic()
+    async for _ in broker.wakeups.on(host_topic(host)):
+        try:
+            async with broker.database.transaction() as connection:
+                known = await hosts.get(connection, host)
+        except DatabaseAway:
+            known = None
+        now = time.monotonic()
+        if known is not None and known.revision != told:
+            told = known.revision
+            spoke = now
+            yield sse.message(f'{{"revision": {told}}}', "revision")
+        elif now - spoke >= sse.HEARTBEAT_S:
+            spoke = now
+            yield sse.HEARTBEAT
+
+
+@router.post("/{host}/reports", response_model=ReportsTaken, responses=REFUSALS)
+async def report(host: str, body: ReportsBody, broker: BrokerDependency, _: Agent) -> Response:
+    """Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent."""
+    now_us = broker.clock()
+    given = [_report(host, item, now_us) for item in body.reports]
+    taken = await reports.take(broker.database, broker.desk, host, given, now_us, _about(body), broker.policy)
+    broker.metrics.reports.labels("accepted").inc(len(taken.accepted))
+    broker.metrics.reports.labels("ignored").inc(len(taken.ignored))
+    if taken.accepted:
+        broker.wakeups.announce([])
+    shown = {
+        "accepted": [{"transfer_id": item.transfer_id, "sequence": item.sequence} for item in taken.accepted],
+        "ignored": [
+            {"transfer_id": item.transfer_id, "sequence": item.sequence, "code": code, "detail": detail}
+            for item, code, detail in taken.ignored
+        ],
+        "revision": taken.revision,
+        "server_time": format_time(broker.clock()),
+    }
+    return render.answer(shown)
+
+
+def _report(host: str, item: AgentReport, now_us: int) -> Report:
+    detail = {name: value for name in ("checksum", "code", "detail") if (value := getattr(item, name)) is not None}
+    return Report(
+        item.transfer_id,
+        host,
+        item.sequence,
+        item.at,
+        now_us,
+        item.kind,
+        item.bytes,
+        item.rate_bps,
+        item.applied_rate_bps,
+        detail or None,
+    )
+
+
+def _about(body: ReportsBody) -> dict[str, Any]:
+    """What the agent says of itself, as columns of `hosts`."""
+    about: dict[str, Any] = {}
+    if body.clock is not None:
+        about["clock"] = body.clock.model_dump()
+    if body.agent is not None:
+        said = body.agent
+        columns = {
+            "agent_version": said.version,
+            "data_address": said.data_address,
+            "capabilities": said.capabilities,
+        }
+        about |= {name: value for name, value in columns.items() if value is not None}
+        if "tls_fingerprint" in said.model_fields_set:
+            about["tls_fingerprint"] = said.tls_fingerprint
+    return about

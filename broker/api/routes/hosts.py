@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/hosts: for operators."""
+
+from fastapi import APIRouter, Response
+
+from broker.api import render
+from broker.api.context import BrokerDependency, Operator, Reader
+from broker.api.routes.transfers import REFUSALS
+from broker.api.schemas import EnrolmentTokenBody, HostChangeBody, HostOut
+from broker.core.units import US_PER_S, format_time
+from broker.desk.problems import Problem
+from broker.fleet import enrolment
+from broker.store import events, hosts
+from broker.store.events import Event
+
+router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
+
+
+@router.get("", response_model=list[HostOut], responses=REFUSALS)
+async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
+    async with broker.database.transaction() as connection:
+        found = await hosts.get_many(connection)
+    now_us, lost_us = broker.clock(), broker.settings.agent_lost_s * US_PER_S
+    return render.answer([render.host(item, now_us, lost_us) for item in found.values()])
+
+
+@router.post("/enrolment-tokens", status_code=201, responses=REFUSALS)
+async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDependency, caller: Operator) -> Response:
+    """A one-time token with which the agent of `host` joins at `node`. It is shown here and never again."""
+    token, secret = await enrolment.create_token(
+        broker.database, broker.clock(), host=body.host, node=body.node, nic_bps=body.nic_bps, ttl_s=body.ttl_s, actor=caller.id
+    )
+    shown = {
+        "token": secret,
+        "host": token.host,
+        "node": token.node,
+        "nic_bps": token.nic_bps,
+        "expires": format_time(token.expires_us),
+    }
+    return render.answer(shown, 201, {"Cache-Control": "no-store"})
+
+
+@router.get("/{host}", response_model=HostOut, responses=REFUSALS)
+async def show(host: str, broker: BrokerDependency, _: Reader) -> Response:
+    async with broker.database.transaction() as connection:
+        found = await hosts.get(connection, host) if "\0" not in host else None
+    if found is None:
+        raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
+    return render.answer(render.host(found, broker.clock(), broker.settings.agent_lost_s * US_PER_S))
+
+
+@router.patch("/{host}", response_model=HostOut, responses=REFUSALS)
+async def change(host: str, body: HostChangeBody, broker: BrokerDependency, caller: Operator) -> Response:
+    """Drain a host: it finishes what it has and takes nothing new."""
+    async with broker.database.transaction() as connection:
+        before = await hosts.get(connection, host) if "\0" not in host else None
+        if before is None:
+            raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
+        await hosts.set_drained(connection, host, body.drained)
+        shown = ({"drained": before.drained}, {"drained": body.drained})
+        await events.append(connection, [Event(broker.clock(), caller.id, "host.changed", "host", host, *shown)])
+    return await show(host, broker, caller)

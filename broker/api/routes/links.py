@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/links: the network, capacity, calendars, windows."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from broker.api import render
+from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, etag
+from broker.api.fields import Time
+from broker.api.routes.transfers import REFUSALS
+from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, Step, WindowBody
+from broker.core.network import Link
+from broker.core.units import US_PER_S, format_time
+from broker.desk.calendar_view import calendar_steps
+from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
+from broker.desk.problems import Problem
+from broker.store import bookings
+from broker.store.bookings import LinkRecord, WindowRecord
+
+router = APIRouter(prefix="/v1/links", tags=["links"])
+
+_DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
+
+
+@router.get("", response_model=list[LinkOut], responses=REFUSALS)
+async def list_links(broker: BrokerDependency, _: Reader) -> Response:
+    async with broker.database.transaction() as connection:
+        records = await bookings.load_links(connection)
+    return render.answer([render.link(record) for record in records.values()])
+
+
+@router.post("", status_code=201, response_model=LinkOut, responses=REFUSALS)
+async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> Response:
+    if body.source == body.target:
+        raise Problem.of_field("target", f"source and target are both {body.source!r}")
+    link = Link(
+        id=body.id,
+        source=body.source,
+        target=body.target,
+        capacity_bps=body.capacity_bps,
+        mtu_bytes=body.mtu_bytes,
+        channel_bps=body.channel_bps,
+        slot_us=body.slot_us,
+        metric=body.metric,
+        available=_steps(body.available),
+    )
+    (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
+    return render.answer(render.link(record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
+
+
+@router.get("/{link_id}", response_model=LinkOut, responses=REFUSALS)
+async def show(link_id: str, broker: BrokerDependency, _: Reader) -> Response:
+    record = await _found(broker, link_id)
+    return render.answer(render.link(record), headers={"ETag": etag(record.revision)})
+
+
+@router.patch("/{link_id}", response_model=LinkOut, responses=REFUSALS)
+async def change(
+    link_id: str, body: LinkChangeBody, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision
+) -> Response:
+    """Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`."""
+    given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set if name not in ("on_broken", "available")}
+    if "available" in body.model_fields_set:
+        given["available"] = _steps(body.available)
+    command = ChangeLink(
+        link_id, caller.id, lambda link: replace(link, **given), revision, body.on_broken == "replan", broker.policy
+    )
+    return _changed(await broker.desk.submit(command))
+
+
+@router.delete("/{link_id}", status_code=204, response_class=Response, responses=REFUSALS)
+async def delete(link_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
+    await broker.desk.submit(DeleteLink(link_id, caller.id, revision))
+    return Response(status_code=204)
+
+
+@router.get("/{link_id}/calendar", response_model=CalendarOut, responses=REFUSALS)
+async def calendar(
+    link_id: str,
+    broker: BrokerDependency,
+    _: Reader,
+    begin: Annotated[Time | None, Query(alias="from", description="default: now")] = None,
+    end: Annotated[Time | None, Query(alias="to", description="default: 24 h later")] = None,
+    points: Annotated[int, Query(ge=2, le=100_000, description="more steps than this are thinned out, keeping peaks")] = 2000,
+) -> Response:
+    """gamma(t) and what is behind it: capacity, booked and free payload rate, as steps."""
+    record = await _found(broker, link_id)
+    begin_us = broker.clock() if begin is None else begin
+    end_us = begin_us + _DEFAULT_SPAN_US if end is None else end
+    if end_us <= begin_us:
+        raise Problem.of_field("to", "must lie after `from`")
+    async with broker.database.transaction() as connection:
+        booked = await bookings.booked(connection, link_id, begin_us, end_us)
+    steps, decimated = calendar_steps(record.link, booked, begin_us, end_us, points)
+    shown = [
+        {"begin": format_time(at), "capacity_bps": capacity, "booked_bps": taken, "free_bps": capacity - taken}
+        for at, capacity, taken in steps
+    ]
+    return render.answer(
+        {"link": link_id, "begin": format_time(begin_us), "end": format_time(end_us), "decimated": decimated, "steps": shown}
+    )
+
+
+@router.post("/{link_id}/windows", status_code=201, response_model=LinkOut, responses=REFUSALS)
+async def add_window(link_id: str, body: WindowBody, broker: BrokerDependency, caller: Operator) -> Response:
+    """A maintenance window, an outage or background traffic: for a while no more than `bps` may be used."""
+    if body.end <= body.begin:
+        raise Problem.of_field("end", "must lie after begin")
+    window = WindowRecord(broker.new_id("win"), link_id, body.begin, body.end, body.bps, body.kind, body.reason)
+    changed = await broker.desk.submit(AddWindow(window, caller.id, body.on_broken == "replan", broker.policy))
+    return _changed(changed, 201, {"window": window.id})
+
+
+@router.delete("/{link_id}/windows/{window_id}", response_model=LinkOut, responses=REFUSALS)
+async def remove_window(link_id: str, window_id: str, broker: BrokerDependency, caller: Operator) -> Response:
+    return _changed(await broker.desk.submit(RemoveWindow(link_id, window_id, caller.id)))
+
+
+def _changed(changed: LinkChange, status: int = 200, more: dict[str, Any] | None = None) -> Response:
+    shown = render.link(changed.record) | {"replanned": changed.replanned, "broken": changed.broken} | (more or {})
+    return render.answer(shown, status, {"ETag": etag(changed.record.revision)})
+
+
+async def _found(broker: Broker, link_id: str) -> LinkRecord:
+    records = {}
+    if "\0" not in link_id and link_id.isascii():
+        async with broker.database.transaction() as connection:
+            records = await bookings.load_links(connection, [link_id])
+    if link_id not in records:
+        raise Problem("not-found", f"there is no link {link_id[:128]!r}")
+    return records[link_id]
+
+
+def _steps(steps: list[Step]) -> tuple[tuple[int, int], ...]:
+    for index in range(1, len(steps)):
+        if steps[index].from_ <= steps[index - 1].from_:
+            raise Problem.of_field(f"available.{index}.from", "steps must be in order of time, each at another instant")
+    return tuple((step.from_, step.bps) for step in steps)

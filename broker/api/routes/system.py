@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health and metrics. They need no token: they tell nothing of any transfer."""
+
+import asyncio
+
+from fastapi import APIRouter, Response
+from sqlalchemy import text
+
+from broker.api import render
+from broker.api.context import BrokerDependency
+from broker.core.units import US_PER_S
+from broker.store.session import DatabaseAway
+
+router = APIRouter(tags=["system"])
+
+_PATIENCE_S = 2.0
+
+
+@router.get("/healthz")
+async def healthz() -> Response:
+    """The process runs."""
+    return render.answer({"status": "ok"})
+
+
+@router.get("/readyz", responses={503: {"description": "not ready"}})
+async def readyz(broker: BrokerDependency) -> Response:
+    """The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S), broker.database.transaction() as connection:
+            await connection.execute(text("SELECT version FROM topology"))
+    except (DatabaseAway, TimeoutError) as error:
+        return render.answer({"status": "waiting for the database", "detail": str(error)}, 503, {"Retry-After": "1"})
+    return render.answer({"status": "ready", "wakeups": broker.wakeups.connected})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(broker: BrokerDependency) -> Response:
+    async with broker.database.transaction() as connection:
+        body = await broker.metrics.exposition(connection, broker.clock(), broker.settings.agent_lost_s * US_PER_S)
+    return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/transfers and /v1/quotes."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi import Request as HttpRequest
+
+from broker.api import paging, render
+from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
+from broker.api.fields import Text
+from broker.api.schemas import (
+    BatchOut,
+    EventOut,
+    ProblemOut,
+    QuoteRequest,
+    QuotesOut,
+    TransferChange,
+    TransferOut,
+    TransferPage,
+    TransferRequest,
+)
+from broker.core.transfer import Action, State
+from broker.core.units import US_PER_S, format_time
+from broker.desk.admit import Admit, Ask, Quote
+from broker.desk.change import Change, OneTransfer, Pause, Resume
+from broker.desk.problems import Problem
+from broker.desk.release import Commit, End
+from broker.fleet.tokens import Principal, Scope
+from broker.store import events, hosts, transfers
+from broker.store.idempotency import Key
+from broker.store.transfers import Filter, Transfer
+
+router = APIRouter(prefix="/v1", tags=["transfers"])
+
+TransferId = str
+IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemOut, "content": {"application/problem+json": {}}}
+    for status in (400, 401, 403, 404, 409, 412, 413, 422, 503)
+}
+
+
+def ask(body: TransferRequest, transfer_id: str) -> Ask:
+    return Ask(
+        id=transfer_id,
+        source=body.source,
+        destination=body.destination,
+        volume_bytes=body.volume_bytes,
+        duration_us=None if body.duration_s is None else body.duration_s * US_PER_S,
+        rate_max_bps=body.rate_max_bps,
+        rate_min_bps=body.rate_min_bps,
+        not_before_us=body.not_before,
+        deadline_us=body.deadline,
+        priority=body.priority,
+        planner=body.planner,
+        project=body.project,
+        label=body.label,
+        hold=body.hold,
+        mode=body.mode,
+        payload=None if body.payload is None else body.payload.model_dump(),
+        mechanism=body.mechanism,
+        metadata=body.metadata,
+    )
+
+
+def _key(principal: Principal, given: str | None, body: bytes, route: str) -> Key | None:
+    return None if given is None else Key(principal.id, given, hashlib.sha256(route.encode() + b"\0" + body).digest())
+
+
+@contextmanager
+def _timed(broker: Broker, kind: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    yield
+    broker.metrics.admission_seconds.labels(kind).observe(time.perf_counter() - begin)
+
+
+def _count(broker: Broker, results: Sequence[Transfer | Problem]) -> None:
+    for result in results:
+        if isinstance(result, Problem):
+            broker.metrics.refusals.labels(result.code).inc()
+        else:
+            broker.metrics.admissions.labels(result.planner).inc()
+
+
+@router.post("/transfers", status_code=201, response_model=TransferOut, responses=REFUSALS)
+async def submit(
+    body: TransferRequest, http: HttpRequest, broker: BrokerDependency, caller: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
+    with _timed(broker, "single"):
+        key = _key(caller, idempotency_key, await http.body(), "transfers")
+        command = Admit([ask(body, broker.new_id("tr"))], caller.id, broker.policy, key)
+        results = await broker.desk.submit(command)
+    _count(broker, results)
+    result = results[0]
+    if isinstance(result, Problem):
+        raise result
+    headers = {"Location": f"/v1/transfers/{result.id}", "ETag": etag(result.revision)}
+    return render.answer(render.transfer(result, broker.desk.books.records), 201, headers)
+
+
+@router.post("/transfers/batch", response_model=BatchOut, responses=REFUSALS)
+async def submit_batch(
+    http: HttpRequest,
+    broker: BrokerDependency,
+    caller: Submitter,
+    body: Annotated[list[TransferRequest], Body(min_length=1)],
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Book many transfers in one transaction, each for itself: the answer has a status per item, in order."""
+    if len(body) > broker.settings.batch_limit:
+        raise Problem(
+            "too-large",
+            f"{len(body)} transfers in one batch; at most {broker.settings.batch_limit}",
+            {"limit": broker.settings.batch_limit},
+        )
+    with _timed(broker, "batch"):
+        key = _key(caller, idempotency_key, await http.body(), "batch")
+        results = await broker.desk.submit(Admit([ask(item, broker.new_id("tr")) for item in body], caller.id, broker.policy, key))
+    _count(broker, results)
+    records = broker.desk.books.records
+    return render.answer({"items": [render.batch_item(result, records) for result in results]})
+
+
+@router.post("/quotes", response_model=QuotesOut, responses=REFUSALS)
+async def quote(body: QuoteRequest, broker: BrokerDependency, _: Reader) -> Response:
+    """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
+    planners = body.planners or [body.planner]
+    answers = await broker.desk.submit(Quote(ask(body, "quote"), planners, broker.policy))
+    records = broker.desk.books.records
+    return render.answer({"quotes": [render.quote(planner, result, records) for planner, result in answers.items()]})
+
+
+@router.get("/transfers", response_model=TransferPage, responses=REFUSALS)
+async def list_transfers(
+    broker: BrokerDependency,
+    _: Reader,
+    state: Annotated[list[State] | None, Query()] = None,
+    project: Annotated[Text | None, Query()] = None,
+    node: Annotated[Text | None, Query(description="source or destination")] = None,
+    mode: Annotated[Text | None, Query()] = None,
+    search: Annotated[Text | None, Query(description="part of label, project or id")] = None,
+    limit: paging.Limit = 100,
+    cursor: paging.Cursor = None,
+) -> Response:
+    """Transfers, newest first."""
+    wanted = Filter(tuple(str(s) for s in state or ()), project, node, mode, search)
+    async with broker.database.transaction() as connection:
+        page = await transfers.list_page(connection, wanted, limit + 1, paging.decode(cursor))
+    records = broker.desk.books.records
+    following = paging.encode(page[limit - 1].created_us, page[limit - 1].id) if len(page) > limit else None
+    return render.answer({"items": [render.transfer(item, records) for item in page[:limit]], "next": following})
+
+
+@router.get("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
+async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
+    return _answer(broker, await _found(broker, transfer_id))
+
+
+@router.patch("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
+async def change(
+    transfer_id: TransferId, body: TransferChange, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision
+) -> Response:
+    """Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was."""
+    await _may_change(broker, caller, transfer_id)
+    given: dict[str, Any] = {}
+    for name in body.model_fields_set:
+        value = getattr(body, name)
+        if name in ("priority", "planner", "volume_bytes") and value is None:
+            raise Problem.of_field(name, "cannot be null")
+        given[{"not_before": "not_before_us", "deadline": "deadline_us"}.get(name, name)] = value
+    command = Change(transfer_id, caller.id, revision, broker.policy, **given)
+    return _answer(broker, await broker.desk.submit(command))
+
+
+@router.post("/transfers/{transfer_id}/commit", response_model=TransferOut, responses=REFUSALS)
+async def commit(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+    """Turn a held booking into a reservation."""
+    return await _carry_out(broker, caller, Commit(transfer_id, caller.id, revision))
+
+
+@router.post("/transfers/{transfer_id}/cancel", response_model=TransferOut, responses=REFUSALS)
+async def cancel(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+    """End a transfer; what is still booked goes back at once."""
+    return await _carry_out(broker, caller, End(transfer_id, caller.id, revision, action=Action.CANCEL))
+
+
+@router.post("/transfers/{transfer_id}/pause", response_model=TransferOut, responses=REFUSALS)
+async def pause(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+    """Send nothing until resumed; what is still booked goes back."""
+    return await _carry_out(broker, caller, Pause(transfer_id, caller.id, revision, broker.policy))
+
+
+@router.post("/transfers/{transfer_id}/resume", response_model=TransferOut, responses=REFUSALS)
+async def resume(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+    """Book the rest of a paused transfer from now on."""
+    return await _carry_out(broker, caller, Resume(transfer_id, caller.id, revision, broker.policy))
+
+
+@router.get("/transfers/{transfer_id}/events", response_model=list[EventOut], responses=REFUSALS)
+async def history(transfer_id: TransferId, broker: BrokerDependency, _: Reader, limit: paging.Limit = 200) -> Response:
+    """What happened to a transfer, oldest first."""
+    await _found(broker, transfer_id)
+    async with broker.database.transaction() as connection:
+        found = await events.of_subject(connection, transfer_id, limit)
+    return render.answer([render.event(stored) for stored in found])
+
+
+@router.get("/transfers/{transfer_id}/measurements", responses=REFUSALS)
+async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
+    """What the agents reported: time, host, bytes so far, rate measured and rate applied."""
+    await _found(broker, transfer_id)
+    async with broker.database.transaction() as connection:
+        found = await hosts.measured(connection, transfer_id)
+    shown = [
+        {
+            "at": format_time(report.at_us),
+            "host": report.host,
+            "sequence": report.sequence,
+            "kind": report.kind,
+            "bytes": report.bytes,
+            "rate_bps": report.rate_bps,
+            "applied_rate_bps": report.applied_rate_bps,
+        }
+        for report in found
+    ]
+    return render.answer({"items": shown})
+
+
+async def _carry_out(broker: Broker, caller: Principal, command: Any) -> Response:
+    assert isinstance(command, OneTransfer)
+    await _may_change(broker, caller, command.transfer_id)
+    return _answer(broker, await broker.desk.submit(command))  # type: ignore[arg-type]
+
+
+async def _found(broker: Broker, transfer_id: str) -> Transfer:
+    async with broker.database.transaction() as connection:
+        found = await transfers.get(connection, transfer_id) if _storable(transfer_id) else None
+    if found is None:
+        raise Problem("not-found", f"there is no transfer {transfer_id[:64]!r}")
+    return found
+
+
+def _storable(text: str) -> bool:
+    return "\0" not in text and text.isascii() and len(text) <= 64
+
+
+async def _may_change(broker: Broker, caller: Principal, transfer_id: str) -> None:
+    """One's own transfers with `submit`, everybody's with `operate`. Owners never change, so a look before the lock is enough."""
+    transfer = await _found(broker, transfer_id)
+    if transfer.owner != caller.id and not caller.may(Scope.OPERATE):
+        raise Problem(
+            "forbidden", "this transfer was submitted with another token; changing it needs the scope operate", {"scope": "operate"}
+        )
+
+
+def _answer(broker: Broker, transfer: Transfer) -> Response:
+    return render.answer(render.transfer(transfer, broker.desk.books.records), headers={"ETag": etag(transfer.revision)})

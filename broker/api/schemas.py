@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Request bodies of the API, and the shapes of its answers as the exported contract (api-spec/openapi.yaml) shows them."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from broker.api.fields import (
+    MAX_SLOT_US,
+    Body,
+    DataAddress,
+    FilePath,
+    Fingerprint,
+    HostName,
+    Json,
+    Name,
+    Priority,
+    Rate,
+    RateOrZero,
+    Text,
+    Time,
+    Volume,
+)
+from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES
+from broker.fleet.tokens import Scope
+
+SECONDS_A_YEAR = 366 * 86_400
+
+
+class Payload(Body):
+    """What a managed transfer moves."""
+
+    path: FilePath = Field(description="file to send, relative to the sender's served folder")
+    destination_path: FilePath | None = Field(
+        default=None, description="where to put it, relative to the receiver's folder; default: as `path`"
+    )
+    overwrite: bool = Field(default=False, strict=True)
+
+
+class TransferRequest(Body):
+    """Move `volume_bytes` from `source` to `destination`: nodes or enrolled hosts."""
+
+    source: Name
+    destination: Name
+    volume_bytes: Volume | None = None
+    duration_s: Annotated[int, Field(strict=True, gt=0, le=SECONDS_A_YEAR)] | None = Field(
+        default=None, description="class 2 requests (a holding time instead of a volume)"
+    )
+    rate_max_bps: Rate | None = None
+    rate_min_bps: Rate | None = None
+    not_before: Time | None = Field(default=None, description="default, and where it lies in the past: now")
+    deadline: Time | None = None
+    priority: Priority = 0
+    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = "vbls"
+    project: Text | None = None
+    label: Text | None = None
+    hold: bool = Field(default=False, strict=True, description="book, but wait for a commit")
+    mode: Literal["reserve", "managed", "wrapped", "observed"] | None = None
+    payload: Payload | None = None
+    mechanism: Literal["pacing"] | None = None
+    metadata: Json | None = None
+
+
+class TransferChange(Body):
+    """The fields that are given change; null takes a limit away."""
+
+    volume_bytes: Volume = Field(default=0, validate_default=False)
+    rate_max_bps: Rate | None = None
+    rate_min_bps: Rate | None = None
+    not_before: Time | None = None
+    deadline: Time | None = None
+    priority: Priority = 0
+    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = "vbls"
+    label: Text | None = None
+    project: Text | None = None
+    metadata: Json | None = None
+
+
+class QuoteRequest(TransferRequest):
+    planners: list[Annotated[str, StringConstraints(strict=True, max_length=40)]] | None = Field(
+        default=None, min_length=1, max_length=20, description="default: `planner` alone"
+    )
+
+
+class Step(Body):
+    """From `from` on, `bps` may be used, until the next step."""
+
+    from_: Time = Field(alias="from")
+    bps: RateOrZero
+
+
+class LinkBody(Body):
+    """A directed link, as in NET.json."""
+
+    id: Name
+    source: Name
+    target: Name
+    capacity_bps: RateOrZero
+    mtu_bytes: Annotated[int, Field(strict=True, ge=MIN_MTU_BYTES, le=MAX_MTU_BYTES)] | None = Field(
+        default=None, description="given: capacity_bps is the line rate and only the payload share of it is booked"
+    )
+    channel_bps: Rate | None = Field(default=None, description="chi: rates are whole multiples")
+    slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = Field(default=1, description="boundaries fall on multiples")
+    metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = None
+    available: list[Step] = Field(default=[], max_length=100_000)
+
+
+OnBroken = Literal["refuse", "replan"]
+
+
+class LinkChangeBody(Body):
+    """The fields that are given change."""
+
+    capacity_bps: RateOrZero = 0
+    mtu_bytes: Annotated[int, Field(strict=True, ge=MIN_MTU_BYTES, le=MAX_MTU_BYTES)] | None = None
+    channel_bps: Rate | None = None
+    slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = 1
+    metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = None
+    available: list[Step] = Field(default=[], max_length=100_000)
+    on_broken: OnBroken = "refuse"
+
+
+class WindowBody(Body):
+    """On [begin, end) no more than `bps` of the link may be used."""
+
+    begin: Time
+    end: Time
+    bps: RateOrZero = 0
+    kind: Literal["maintenance", "outage", "background"] = "maintenance"
+    reason: Text | None = None
+    on_broken: OnBroken = "refuse"
+
+
+class TokenBody(Body):
+    name: Text = Field(min_length=1)
+    scopes: list[Literal[Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN]] = Field(min_length=1, max_length=4)
+    expires: Time | None = None
+
+
+class EnrolmentTokenBody(Body):
+    host: HostName
+    node: Name
+    nic_bps: Rate
+    ttl_s: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] = 3600
+
+
+class HostChangeBody(Body):
+    drained: bool = Field(strict=True, description="a drained host takes no new transfers")
+
+
+# -- agents ---------------------------------------------------------------------------------------------------------------------------
+
+
+class EnrolBody(Body):
+    token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
+    data_address: DataAddress
+    tls_fingerprint: Fingerprint | None = None
+    agent_version: Text | None = None
+    capabilities: Json | None = None
+
+
+class Enrolment(BaseModel):
+    host: str
+    node: str
+    agent_token: str
+    server_time: str
+
+
+class AssignedSegment(BaseModel):
+    begin: str
+    end: str
+    rate_bps: int
+
+
+class Peer(BaseModel):
+    host: str
+    data_address: str
+    tls_fingerprint: str | None
+
+
+class Assignment(BaseModel):
+    transfer_id: str
+    role: Literal["send", "receive"]
+    mode: Literal["managed", "wrapped", "observed"]
+    state: Literal["RESERVED", "ACTIVE"]
+    plan_revision: int
+    volume_bytes: int
+    source_path: str | None
+    destination_path: str | None
+    overwrite: bool
+    segments: list[AssignedSegment]
+    deadline: str | None
+    paused: bool
+    mechanism: str
+    peer: Peer
+    key: str
+
+
+class Assignments(BaseModel):
+    host: str
+    revision: int
+    server_time: str
+    fallback_rate_bps: int
+    assignments: list[Assignment]
+
+
+class AgentClock(Body):
+    offset_us: Annotated[int, Field(strict=True, ge=-(10**15), le=10**15)]
+    error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)]
+    adjtimex_error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)] | None = None
+    synchronised: bool | None = Field(default=None, strict=True)
+
+
+class AboutAgent(Body):
+    version: Text | None = None
+    data_address: DataAddress | None = None
+    tls_fingerprint: Fingerprint | None = None
+    capabilities: Json | None = None
+
+
+class AgentReport(Body):
+    transfer_id: Annotated[str, StringConstraints(strict=True, max_length=64, pattern=r"^[a-z0-9_]+$")]
+    sequence: Annotated[int, Field(strict=True, ge=1, le=2**62)]
+    at: Time
+    kind: Literal["started", "progress", "shortfall", "finished", "sent", "failed"]
+    bytes: Annotated[int, Field(strict=True, ge=0, le=10**18)] | None = None
+    rate_bps: RateOrZero | None = None
+    applied_rate_bps: RateOrZero | None = None
+    checksum: Annotated[str, StringConstraints(strict=True, pattern=r"^sha256:[0-9a-f]{64}$")] | None = None
+    code: Annotated[str, StringConstraints(strict=True, max_length=64, pattern=r"^[a-z_]+$")] | None = None
+    detail: Text | None = None
+
+
+class ReportsBody(Body):
+    clock: AgentClock | None = None
+    agent: AboutAgent | None = None
+    reports: list[AgentReport] = Field(default=[], max_length=1000)
+
+
+class TakenReport(BaseModel):
+    transfer_id: str
+    sequence: int
+
+
+class IgnoredReport(TakenReport):
+    code: str
+    detail: str
+
+
+class ReportsTaken(BaseModel):
+    accepted: list[TakenReport]
+    ignored: list[IgnoredReport]
+    revision: int
+    server_time: str
+
+
+# -- answers (documentation of what `broker.api.render` builds) -------------------------------------------------------------------------
+
+
+class SegmentOut(BaseModel):
+    begin: str
+    end: str
+    rate_bps: int
+    path: list[str]
+
+
+class PlanOut(BaseModel):
+    planner: str
+    start: str | None
+    finish: str | None
+    segments: list[SegmentOut]
+    metrics: dict[str, float | int | None]
+
+
+class WaitingReason(BaseModel):
+    code: str
+    detail: str
+    limited_by: str | None
+    until: str | None
+
+
+class TransferOut(BaseModel):
+    id: str
+    state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
+    mode: str
+    source: str
+    destination: str
+    volume_bytes: int
+    booked_bytes: int
+    rate_max_bps: int | None
+    rate_min_bps: int | None
+    not_before: str
+    deadline: str | None
+    duration_s: int | None
+    priority: int
+    planner: str
+    project: str | None
+    label: str | None
+    payload: dict[str, Any] | None
+    mechanism: str | None
+    metadata: dict[str, Any] | None
+    plan: PlanOut
+    promised_finish: str | None
+    hold_until: str | None
+    paused: bool
+    bytes_done: int
+    measured_bps: int | None
+    actual_start: str | None
+    actual_finish: str | None
+    checksum: str | None
+    waiting_reason: WaitingReason | None
+    owner: str
+    revision: int
+    created: str
+    updated: str
+
+
+class ProblemOut(BaseModel):
+    """RFC 9457. `type` ends in a stable code; further members explain the refusal."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[dict[str, str]] | None = None
+
+
+class TransferPage(BaseModel):
+    items: list[TransferOut]
+    next: str | None = Field(description="give it as `cursor` for the next page; null on the last")
+
+
+class BatchItem(BaseModel):
+    status: int
+    transfer: TransferOut | None = None
+    problem: ProblemOut | None = None
+
+
+class BatchOut(BaseModel):
+    items: list[BatchItem]
+
+
+class QuoteOut(BaseModel):
+    planner: str
+    admitted: bool
+    plan: PlanOut | None
+    problem: ProblemOut | None
+
+
+class QuotesOut(BaseModel):
+    quotes: list[QuoteOut]
+
+
+class WindowOut(BaseModel):
+    id: str
+    begin: str
+    end: str
+    bps: int
+    kind: str
+    reason: str | None
+
+
+class LinkOut(BaseModel):
+    id: str
+    source: str
+    target: str
+    capacity_bps: int
+    mtu_bytes: int | None
+    channel_bps: int | None
+    slot_us: int
+    metric: int | None
+    available: list[dict[str, Any]]
+    windows: list[WindowOut]
+    host: str | None
+    version: int
+    revision: int
+
+
+class CalendarStep(BaseModel):
+    begin: str
+    capacity_bps: int
+    booked_bps: int
+    free_bps: int
+
+
+class CalendarOut(BaseModel):
+    link: str
+    begin: str
+    end: str
+    decimated: bool
+    steps: list[CalendarStep]
+
+
+class HostOut(BaseModel):
+    name: str
+    node: str
+    nic_bps: int
+    data_address: str
+    tls: bool
+    agent_version: str | None
+    capabilities: dict[str, Any] | None
+    clock: dict[str, Any] | None
+    drained: bool
+    up: bool
+    revision: int
+    enrolled: str
+    last_seen: str | None
+
+
+class TokenOut(BaseModel):
+    id: str
+    name: str
+    scopes: list[str]
+    host: str | None
+    created: str
+    expires: str | None
+    revoked: str | None
+    token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
+
+
+class EventOut(BaseModel):
+    id: str
+    at: str
+    actor: str
+    action: str
+    subject_kind: str
+    subject: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `bwb`. A sub-command's module is imported only when that sub-command is called, so that `bwb --help` stays fast."""
+
+import os
+import sys
+from importlib import import_module
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+# name: (module, attribute: a function, or a Typer for a group of commands), and its line in `bwb --help`.
+COMMANDS = {
+    "up": ("broker.cli.up:up_command", "Run the whole broker on this machine, nothing to configure."),
+    "plan": ("broker.cli.plan:plan_command", "Plan transfers offline: no server, no database."),
+    "serve": ("broker.cli.serve:serve_command", "Run the API and the dashboard alone."),
+    "worker": ("broker.cli.serve:worker_command", "Run background jobs alone."),
+    "migrate": ("broker.cli.serve:migrate_command", "Bring the database to the newest schema."),
+}
+
+
+def build(wanted: str | None) -> typer.Typer:
+    """The command line with one sub-command in full; the others only as far as the list in --help shows them."""
+    app = typer.Typer(
+        name="bwb",
+        help="A bandwidth broker for bulk data transfers: every transfer ends when it was promised.",
+        no_args_is_help=True,
+        pretty_exceptions_show_locals=False,  # locals hold tokens
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_main)
+    for name, (place, line) in COMMANDS.items():
+        module, attribute = place.split(":")
+        command = getattr(import_module(module), attribute) if name == wanted else _not_loaded
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=line)
+        else:
+            app.command(name, short_help=line)(command)
+    return app
+
+
+def run() -> None:
+    words = os.environ.get("_TYPER_COMPLETE_ARGS", "").split() or sys.argv  # set while a shell asks for completions
+    build(next((word for word in words[1:] if not word.startswith("-")), None))()
+
+
+def _not_loaded() -> None:
+    raise AssertionError("run() loads the sub-command that it is called with")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bwb {version('bandwidth-broker')}")
+        raise typer.Exit
+
+
+def _main(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb serve`, `bwb worker`, `bwb migrate`: the parts of the broker alone, any number of each."""
+
+import os
+import socket
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+DEFAULT_PORT = 7410
+_APP = "broker.main:create_app"
+_GRACE_S = 3  # event streams never end by themselves; everything else is long done by then
+
+
+def serve_command(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = DEFAULT_PORT,
+    workers: Annotated[int, typer.Option(min=1, help="API processes behind the port.")] = 1,
+    access_log: Annotated[bool, typer.Option(help="Log each request.")] = False,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="An inherited socket, in place of host and port.")] = None,
+) -> None:
+    """Run the API and the dashboard. Needs BWB_DATABASE_URL; `bwb up` brings its own database."""
+    import uvicorn
+
+    options: dict[str, Any] = {
+        "factory": True,
+        "loop": "uvloop",
+        "http": "httptools",
+        "lifespan": "on",
+        "access_log": access_log,
+        "server_header": False,
+        "timeout_graceful_shutdown": _GRACE_S,
+    }
+    if fd is None:
+        uvicorn.run(_APP, host=host, port=port, workers=workers, **options)
+        return
+    # `bwb up` starts us before there are tables, because imports take a while; it ends our stdin when we may begin.
+    import_module(_APP.partition(":")[0])
+    sys.stdin.read()
+    server = uvicorn.Server(uvicorn.Config(_APP, **options))
+    server.run(sockets=[socket.socket(fileno=fd)])
+    if not server.started:
+        raise typer.Exit(3)  # as uvicorn.run does
+
+
+def worker_command(
+    beat: Annotated[bool, typer.Option("--beat", help="Also send the periodic jobs; exactly one of your workers should.")] = False,
+    schedule: Annotated[Path, typer.Option(help="Where beat remembers when each job last ran.")] = Path("beat-schedule"),
+    concurrency: Annotated[int, typer.Option(min=1, help="Jobs at the same time.")] = 1,
+    log_level: Annotated[str, typer.Option()] = "INFO",
+) -> None:
+    """Run background jobs: re-optimisation, simulations, invariants. Needs BWB_DATABASE_URL and BWB_REDIS_URL."""
+    celery = [sys.executable, "-m", "celery", "--app", "broker.jobs.celery_app:app", "worker"]
+    options = ["--concurrency", str(concurrency), "--loglevel", log_level]
+    if beat:
+        options += ["--beat", "--schedule", str(schedule)]
+    os.execv(celery[0], celery + options)  # noqa: S606  the worker takes our pid: signals reach it, nothing stays in between
+
+
+def migrate_command() -> None:
+    """Bring the database of BWB_DATABASE_URL to the newest schema. `bwb up` does it by itself."""
+    from broker.settings import settings
+    from broker.store import migrate
+
+    if not settings().database_url:
+        typer.echo("bwb migrate: set BWB_DATABASE_URL", err=True)
+        raise typer.Exit(2)
+    migrate.upgrade(settings().database_url)
+    typer.echo("the database has the newest schema")

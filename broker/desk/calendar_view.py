@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A link's calendar for people and plots: capacity and booked rate as steps, thinned out where there are too many to draw."""
+
+import numpy as np
+
+from broker.core.network import Link
+from broker.core.scans import Int64Array
+from broker.store.bookings import Bookings
+
+Row = tuple[int, int, int]  # (begin_us, capacity bit/s, booked bit/s)
+
+
+def calendar_steps(link: Link, booked: Bookings, begin_us: int, end_us: int, points: int) -> tuple[list[Row], bool]:
+    """Steps on [begin, end), and whether some were left out: then each bucket of time keeps its highest and its lowest booked step."""
+    capacity = link.capacity()
+    capacity_times = np.array([at for at, _ in capacity], np.int64)
+    capacity_rates = np.array([rate for _, rate in capacity], np.int64)
+    begins, ends = np.clip(booked.begins, begin_us, end_us), np.clip(booked.ends, begin_us, end_us)
+    inside = capacity_times[(capacity_times > begin_us) & (capacity_times < end_us)]
+    instants = np.unique(np.concatenate((begins, ends, inside, np.array([begin_us], np.int64))))
+    instants = instants[instants < end_us]
+    changes = np.zeros(len(instants) + 1, np.int64)
+    np.add.at(changes, np.searchsorted(instants, begins), booked.deltas)
+    np.subtract.at(changes, np.searchsorted(instants, ends), booked.deltas)
+    taken = np.cumsum(changes)[:-1]
+    rates = capacity_rates[np.searchsorted(capacity_times, instants, side="right") - 1]
+    differs = np.ones(len(instants), bool)
+    differs[1:] = (np.diff(taken) != 0) | (np.diff(rates) != 0)
+    instants, rates, taken = instants[differs], rates[differs], taken[differs]
+    decimated = len(instants) > points
+    if decimated:
+        kept = _extremes(instants, taken, begin_us, end_us, points // 2)
+        instants, rates, taken = instants[kept], rates[kept], taken[kept]
+    return list(zip(instants.tolist(), rates.tolist(), taken.tolist(), strict=True)), decimated
+
+
+def _extremes(instants: Int64Array, taken: Int64Array, begin_us: int, end_us: int, buckets: int) -> list[int]:
+    """Indices of the highest and the lowest value of each of `buckets` equal spans of time."""
+    bucket = (instants - begin_us) * buckets // (end_us - begin_us)
+    edges = np.flatnonzero(np.diff(bucket, prepend=-1))
+    kept: set[int] = set()
+    for first, last in zip(edges.tolist(), [*edges.tolist()[1:], len(instants)], strict=True):
+        part = taken[first:last]
+        kept.update((first + int(part.argmax()), first + int(part.argmin())))
+    return sorted(kept)

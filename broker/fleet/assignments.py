@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an agent shall do, as desired state: every live transfer that it has a part in, whole, under one revision."""
+
+import hashlib
+import hmac
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.units import format_time
+from broker.desk.problems import Problem
+from broker.store import hosts, transfers
+from broker.store.hosts import Host
+from broker.store.transfers import Transfer
+
+
+def channel_key(secret: bytes, transfer_id: str) -> str:
+    """The key that the two agents of one transfer share, in hex. Derived, so that it is stored nowhere."""
+    return hmac.new(secret, b"data channel\0" + transfer_id.encode(), hashlib.sha256).hexdigest()
+
+
+async def assignments(
+    connection: AsyncConnection, host_name: str, now_us: int, secret: bytes, fallback_rate_bps: int
+) -> dict[str, Any]:
+    """The document of `GET /v1/agents/{host}/assignments`. Raises Problem for a host that is not enrolled (any more)."""
+    # The revision is read first: what changes while we read shows again under the next one.
+    host = await hosts.get(connection, host_name)
+    if host is None:
+        raise Problem("not-found", f"host {host_name!r} is not enrolled")
+    wanted = await transfers.assigned_to(connection, host_name)
+    others = {t.destination if t.source == host_name else t.source for t in wanted}
+    peers = await hosts.get_many(connection, others) if others else {}
+    return {
+        "host": host_name,
+        "revision": host.revision,
+        "server_time": format_time(now_us),
+        "fallback_rate_bps": fallback_rate_bps,
+        "assignments": [_assignment(transfer, host_name, peers, secret) for transfer in wanted],
+    }
+
+
+def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secret: bytes) -> dict[str, Any]:
+    sending = transfer.source == host_name
+    peer_name = transfer.destination if sending else transfer.source
+    peer = peers.get(peer_name)
+    payload = transfer.payload or {}
+    path = payload.get("path")
+    return {
+        "transfer_id": transfer.id,
+        "role": "send" if sending else "receive",
+        "mode": transfer.mode,
+        "state": str(transfer.state),
+        "plan_revision": transfer.plan_revision,
+        "volume_bytes": transfer.volume_bytes,
+        "source_path": path if sending else None,
+        "destination_path": None if sending else payload.get("destination_path") or path,
+        "overwrite": bool(payload.get("overwrite", False)),
+        "segments": [
+            {"begin": format_time(s.begin_us), "end": format_time(s.end_us), "rate_bps": s.rate_bps} for s in transfer.segments
+        ],
+        "deadline": None if transfer.deadline_us is None else format_time(transfer.deadline_us),
+        "paused": transfer.paused,
+        "mechanism": transfer.mechanism or "pacing",
+        "peer": {
+            "host": peer_name,
+            "data_address": peer.data_address if peer else "",
+            "tls_fingerprint": peer.tls_fingerprint if peer else None,
+        },
+        "key": channel_key(secret, transfer.id),
+    }

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a host joins: an operator makes a one-time token for a host at a node, the agent trades it for a token of its own.
+
+The host's NIC becomes two links, host -> node and back, so that every limit is one kind of thing.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from broker.core.identifiers import identifier
+from broker.core.network import Link
+from broker.core.units import US_PER_S
+from broker.desk.problems import Problem
+from broker.fleet.tokens import ENROLMENT_PREFIX, TOKEN_PREFIX, Scope, digest, new_secret
+from broker.store import access, bookings, events, hosts
+from broker.store.access import EnrolmentToken, Token
+from broker.store.events import Event
+from broker.store.hosts import Host
+from broker.store.session import Database
+
+MAX_TTL_S = 30 * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    host: Host
+    agent_token: str
+
+
+async def create_token(
+    database: Database, now_us: int, *, host: str, node: str, nic_bps: int, ttl_s: int, actor: str
+) -> tuple[EnrolmentToken, str]:
+    """(row, secret to show once). Raises Problem when the name is a node's already."""
+    secret = new_secret(ENROLMENT_PREFIX)
+    token = EnrolmentToken(identifier("enr", now_us, os.urandom(10)), host, node, nic_bps, now_us, now_us + ttl_s * US_PER_S)
+    async with database.transaction() as connection:
+        records = await bookings.load_links(connection)
+        nodes = {end for record in records.values() if record.host is None for end in (record.link.source, record.link.target)}
+        if host in nodes:
+            raise Problem.of_field("host", f"{host!r} is a node of the network; give the host a name of its own")
+        if node not in nodes:
+            raise Problem.of_field("node", f"no link of the network touches {node!r}; create its links first", "unknown-node")
+        await access.insert_enrolment(connection, token, digest(secret))
+        shown = {"host": host, "node": node, "nic_bps": nic_bps, "expires_us": token.expires_us}
+        await events.append(connection, [Event(now_us, actor, "enrolment_token.created", "host", host, None, shown)])
+    return token, secret
+
+
+async def enrol(
+    database: Database,
+    now_us: int,
+    *,
+    secret: str,
+    data_address: str,
+    tls_fingerprint: str | None,
+    agent_version: str | None,
+    capabilities: dict[str, Any] | None,
+) -> Enrolled:
+    """Spend an enrolment token. A host that enrols again gets a new agent token and loses the old one. Raises Problem `unauthorized`."""
+    agent_secret = new_secret(TOKEN_PREFIX)
+    async with database.transaction() as connection:
+        spent = await access.use_enrolment(connection, digest(secret), now_us)
+        if spent is None:
+            raise Problem(
+                "unauthorized", "this enrolment token is unknown, already used or has expired; ask the operator for a new one"
+            )
+        before = await hosts.get(connection, spent.host)
+        host = Host(
+            name=spent.host,
+            node=spent.node,
+            nic_bps=spent.nic_bps,
+            data_address=data_address,
+            tls_fingerprint=tls_fingerprint,
+            agent_version=agent_version,
+            capabilities=capabilities,
+            clock=None,
+            drained=False,
+            revision=before.revision + 1 if before else 1,
+            enrolled_us=now_us,
+            last_seen_us=now_us,
+        )
+        await hosts.put(connection, host)
+        await _ensure_nic(connection, host, now_us)
+        await access.revoke(connection, now_us, host=host.name)
+        token = Token(
+            identifier("tok", now_us, os.urandom(10)), f"agent {host.name}", (str(Scope.AGENT),), host.name, now_us, None, None
+        )
+        await access.insert_token(connection, token, digest(agent_secret))
+        shown = {"node": host.node, "nic_bps": host.nic_bps, "data_address": data_address, "agent_version": agent_version}
+        await events.append(connection, [Event(now_us, f"agent {host.name}", "host.enrolled", "host", host.name, None, shown)])
+    return Enrolled(host, agent_secret)
+
+
+def nic_links(host: str, node: str, nic_bps: int) -> tuple[Link, Link]:
+    return Link(f"{host}~up", host, node, nic_bps), Link(f"{host}~down", node, host, nic_bps)
+
+
+async def _ensure_nic(connection: Any, host: Host, now_us: int) -> None:
+    """The NIC's links, unless they are there. Another node or rate needs the operator: bookings may hang on them."""
+    wanted = nic_links(host.name, host.node, host.nic_bps)
+    there = await bookings.load_links(connection, [link.id for link in wanted])
+    if not there:
+        await bookings.insert_links(connection, wanted, now_us, host.name)
+        return
+    for link in wanted:
+        present = there[link.id].link
+        if (present.source, present.target) != (link.source, link.target):
+            raise Problem.of_field(
+                "node", f"host {host.name} is at {present.target} already; remove the host before it moves", "conflict"
+            )

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What agents report, taken once each by (transfer, host, sequence), in whatever order it comes.
+
+Progress goes straight to the transfer's row. Whatever changes the booking goes through the desk, which is idempotent by state; only when
+that is done does the report count as taken, so a broker that dies in between hears of it again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.transfer import Action
+from broker.desk.admit import Policy
+from broker.desk.change import BookRest, waiting
+from broker.desk.desk import Desk
+from broker.desk.problems import Problem
+from broker.desk.release import End, Start
+from broker.store import hosts, transfers
+from broker.store.hosts import Report
+from broker.store.session import Database
+from broker.store.transfers import Transfer
+
+_SENDER_ONLY = frozenset({"started", "shortfall", "sent"})
+_RECEIVER_ONLY = frozenset({"finished"})
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Which reports an agent may forget: `accepted`, and `ignored` with (code, detail) why they changed nothing."""
+
+    accepted: list[Report]
+    ignored: list[tuple[Report, str, str]]
+    revision: int
+
+
+async def take(
+    database: Database, desk: Desk, host: str, reports: Sequence[Report], now_us: int, about: dict[str, Any], policy: Policy
+) -> Taken:
+    """Take the reports of one POST. `about` is what the agent says of itself (columns of `hosts`). Raises Problem for an unknown host."""
+    accepted: list[Report] = []
+    ignored: list[tuple[Report, str, str]] = []
+    async with database.transaction() as connection:
+        if await hosts.seen(connection, host, now_us, **about) is None:
+            raise Problem("not-found", f"host {host!r} is not enrolled")
+        found = await transfers.get_many(connection, {report.transfer_id for report in reports})
+        acceptable = []
+        for report in reports:
+            refusal = _refusal(report, host, found.get(report.transfer_id))
+            if refusal is None:
+                acceptable.append(report)
+            else:
+                ignored.append((report, *refusal))
+        known = await _known(connection, host, acceptable)
+    for report in sorted(acceptable, key=lambda report: (report.transfer_id, report.sequence)):
+        if (report.transfer_id, report.sequence) in known:
+            ignored.append((report, "duplicate", "taken before"))
+            continue
+        if report.kind != "progress":
+            refusal = await _act(desk, report, found[report.transfer_id], policy)
+            if refusal is not None:
+                ignored.append((report, *refusal))
+                continue
+        accepted.append(report)
+    async with database.transaction() as connection:
+        await hosts.insert_reports(connection, accepted)
+        await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
+        host_now = await hosts.get(connection, host)
+    return Taken(accepted, ignored, host_now.revision if host_now else 0)
+
+
+def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str, str] | None:
+    if transfer is None:
+        return "unknown_transfer", f"there is no transfer {report.transfer_id}"
+    if host not in (transfer.source, transfer.destination) or transfer.mode == "reserve":
+        return "not_yours", "this host has no part in the transfer"
+    if report.kind in _SENDER_ONLY and host != transfer.source:
+        return "not_yours", f"{report.kind} is for the sender to say"
+    if report.kind in _RECEIVER_ONLY and host != transfer.destination:
+        return "not_yours", f"{report.kind} is for the receiver to say"
+    if not transfer.live and report.kind != "sent":
+        return "ended", f"the transfer is {transfer.state}"
+    return None
+
+
+async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> tuple[str, str] | None:
+    """Carry out one report that is more than progress; (code, detail) when it can change nothing."""
+    actor = f"agent {report.host}"
+    detail = report.detail or {}
+    try:
+        match report.kind:
+            case "started":
+                await desk.submit(Start(transfer.id, actor, at_us=report.at_us))
+            case "shortfall":
+                await desk.submit(BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, policy=policy))
+            case "finished":
+                if report.bytes != transfer.volume_bytes:
+                    return "wrong_volume", f"{report.bytes} bytes are not the {transfer.volume_bytes} that were booked"
+                await desk.submit(
+                    End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.get("checksum"))
+                )
+            case "failed":
+                reason = waiting(detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host)
+                await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
+            case "sent":
+                pass
+    except Problem as problem:
+        return problem.code.replace("-", "_"), problem.detail
+    return None
+
+
+async def _known(connection: AsyncConnection, host: str, reports: Sequence[Report]) -> set[tuple[str, int]]:
+    rows = await connection.execute(
+        text("""
+            SELECT r.transfer_id, r.sequence FROM reports r
+            JOIN unnest(CAST(:ids AS text[]), CAST(:sequences AS bigint[])) AS asked(id, sequence)
+              ON r.transfer_id = asked.id AND r.sequence = asked.sequence
+            WHERE r.host = :host"""),
+        {"ids": [r.transfer_id for r in reports], "sequences": [r.sequence for r in reports], "host": host},
+    )
+    return {(row.transfer_id, row.sequence) for row in rows}
+
+
+async def _note_progress(connection: AsyncConnection, host: str, reports: Sequence[Report], now_us: int) -> None:
+    """The receiver's count is what has arrived; the sender's serves while the receiver is silent. Progress never goes back."""
+    newest: dict[str, Report] = {}
+    for report in reports:
+        if report.transfer_id not in newest or report.sequence > newest[report.transfer_id].sequence:
+            newest[report.transfer_id] = report
+    for transfer_id in sorted(newest):
+        report = newest[transfer_id]
+        await connection.execute(
+            text("""
+                UPDATE transfers SET bytes_done = GREATEST(bytes_done, LEAST(:bytes, volume_bytes)),
+                    measured_bps = CASE WHEN destination = :host OR measured_bps IS NULL THEN :rate ELSE measured_bps END,
+                    updated_us = :now
+                WHERE id = :id AND state IN ('RESERVED', 'ACTIVE')"""),
+            {"bytes": report.bytes or 0, "rate": report.rate_bps, "host": host, "now": now_us, "id": transfer_id},
+        )

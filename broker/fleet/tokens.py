@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bearer tokens: who is calling, and what may they do. A token is shown once, when it is made; afterwards only its hash is known."""
+
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from broker.core.identifiers import identifier
+from broker.desk.problems import Problem
+from broker.store import access, events
+from broker.store.access import Token
+from broker.store.events import Event
+from broker.store.session import Database
+
+TOKEN_PREFIX = "bwb_"  # noqa: S105
+ENROLMENT_PREFIX = "bwe_"
+ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105
+
+# A revoked token may still work for this long in a process that has just seen it; the price of not asking the database every time.
+_REMEMBER_S = 5.0
+_REMEMBER_MOST = 10_000
+
+
+class Scope(StrEnum):
+    READ = "read"  # look at everything but secrets
+    SUBMIT = "submit"  # book, change and cancel transfers
+    OPERATE = "operate"  # links, windows, hosts, other people's transfers
+    ADMIN = "admin"  # tokens
+    AGENT = "agent"  # an agent, for its own host
+
+
+# What holding a scope includes. An agent's token is for its own host's calls and nothing else.
+IMPLIED = {
+    Scope.READ: {Scope.READ},
+    Scope.SUBMIT: {Scope.SUBMIT, Scope.READ},
+    Scope.OPERATE: {Scope.OPERATE, Scope.SUBMIT, Scope.READ},
+    Scope.ADMIN: {Scope.ADMIN, Scope.READ},
+    Scope.AGENT: {Scope.AGENT},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is calling. `id` is the token's id and owns what it books."""
+
+    id: str
+    name: str
+    scopes: frozenset[Scope]
+    host: str | None
+
+    def may(self, scope: Scope) -> bool:
+        return any(scope in IMPLIED[held] for held in self.scopes)
+
+
+def digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def new_secret(prefix: str) -> str:
+    return prefix + secrets.token_urlsafe(32)
+
+
+class Access:
+    """Recognises tokens. Keeps what it has seen for a few seconds."""
+
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen: dict[bytes, tuple[float, Token | None]] = {}
+
+    async def principal(self, token: str) -> Principal:
+        """Raises Problem `unauthorized` for a token that is unknown, revoked or too old."""
+        found = await self._find(digest(token))
+        if found is None or not found.valid(self._clock()):
+            raise Problem("unauthorized", "this token is unknown, revoked or has expired")
+        return Principal(found.id, found.name, frozenset(Scope(scope) for scope in found.scopes), found.host)
+
+    async def _find(self, hashed: bytes) -> Token | None:
+        now = time.monotonic()
+        seen = self._seen.get(hashed)
+        if seen is not None and now - seen[0] < _REMEMBER_S:
+            return seen[1]
+        async with self._database.transaction() as connection:
+            token = await access.token_by_hash(connection, hashed)
+        if len(self._seen) >= _REMEMBER_MOST:
+            self._seen.clear()
+        self._seen[hashed] = (now, token)
+        return token
+
+    def forget(self) -> None:
+        """After a revocation in this process."""
+        self._seen.clear()
+
+
+async def create(
+    database: Database,
+    now_us: int,
+    *,
+    name: str,
+    scopes: tuple[Scope, ...],
+    actor: str,
+    host: str | None = None,
+    expires_us: int | None = None,
+) -> tuple[Token, str]:
+    """A new token: (its row, the secret to show once)."""
+    secret = new_secret(TOKEN_PREFIX)
+    token = Token(
+        identifier("tok", now_us, os.urandom(10)), name, tuple(str(scope) for scope in scopes), host, now_us, expires_us, None
+    )
+    async with database.transaction() as connection:
+        await access.insert_token(connection, token, digest(secret))
+        shown = {"name": name, "scopes": list(token.scopes), "host": host}
+        await events.append(connection, [Event(now_us, actor, "token.created", "token", token.id, None, shown)])
+    return token, secret
+
+
+async def revoke(database: Database, now_us: int, token_id: str, actor: str) -> None:
+    async with database.transaction() as connection:
+        if not await access.revoke(connection, now_us, token_id=token_id):
+            raise Problem("not-found", f"there is no valid token {token_id}")
+        await events.append(connection, [Event(now_us, actor, "token.revoked", "token", token_id, None, None)])
+
+
+async def first_admin_token(database_url: str, state_dir: Path) -> None:
+    """Make sure that DIR/admin.token (mode 0600) holds a valid token with all scopes. A lost or revoked one is replaced."""
+    path = state_dir / ADMIN_TOKEN_FILE
+    database = Database(database_url, pool_size=2)
+    now_us = time.time_ns() // 1000
+    try:
+        if path.exists():
+            async with database.transaction() as connection:
+                known = await access.token_by_hash(connection, digest(path.read_text().strip()))
+            if known is not None and known.valid(now_us):
+                return
+        scopes = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
+        _, secret = await create(database, now_us, name="first admin", scopes=scopes, actor="bwb up")
+        _write_private(path, secret + "\n")
+    finally:
+        await database.close()
+
+
+def _write_private(path: Path, content: str) -> None:
+    partial = path.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API process: puts the parts together. `bwb serve` runs `create_app` under uvicorn."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+
+from fastapi import FastAPI
+
+from broker.api import errors
+from broker.api.context import Broker
+from broker.api.metrics import Metrics
+from broker.api.routes import agents, events, hosts, links, system, tokens, transfers
+from broker.api.wakeups import Wakeups
+from broker.desk.desk import Desk
+from broker.fleet.tokens import Access
+from broker.settings import Settings, settings
+from broker.store.session import Database, DatabaseAway
+
+VERSION = "0.1.0"
+
+
+def wall_clock() -> int:
+    """Microseconds since the epoch."""
+    return time.time_ns() // 1000
+
+
+def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_clock) -> FastAPI:
+    """The application. Its parts begin to work when the server starts it."""
+    chosen = given or settings()
+    app = FastAPI(
+        title="Bandwidth broker",
+        version=VERSION,
+        description="Books a time-varying rate for every bulk transfer, so that it ends when it was promised.",
+        lifespan=_lifespan,
+        docs_url="/docs",
+        redoc_url=None,
+    )
+    app.state.settings = chosen
+    app.state.clock = clock
+    errors.install(app, chosen.body_limit_bytes)
+    for module in (transfers, links, hosts, agents, tokens, events, system):
+        app.include_router(module.router)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    chosen: Settings = app.state.settings
+    clock: Callable[[], int] = app.state.clock
+    if not chosen.database_url:
+        raise RuntimeError("BWB_DATABASE_URL is not set; `bwb up` brings a database of its own")
+    if len(chosen.secret_key.get_secret_value()) < 32:
+        raise RuntimeError("BWB_SECRET_KEY must have at least 32 characters; the agents' data-channel keys are derived from it")
+    database = Database(chosen.database_url, chosen.database_pool)
+    wakeups = Wakeups(chosen.redis_url)
+    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch)
+    app.state.broker = Broker(chosen, clock, database, desk, Access(database, clock), wakeups, Metrics())
+    with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
+        await desk.warm_up()
+    tasks = [asyncio.create_task(desk.run()), asyncio.create_task(wakeups.run())]
+    try:
+        yield
+    finally:
+        wakeups.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await database.close()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests one after the other on one network: plan, verify, book, next. What `bwb plan` does, without files.
+
+The order is the caller's, and each request sees what the ones before it left (list scheduling). Nothing here reads a clock, so the
+same requests on the same network get the same answer.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from broker.core.calendar import DISTANT_PAST_US, Calendar
+from broker.core.network import Network
+from broker.core.plan import Plan, Refusal, Segment, verify
+from broker.core.request import Request
+from broker.planners.offers import CounterOffer, counter_offer
+from broker.planners.signature import Planner
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A request and its plan, or why there is none and what could be had instead."""
+
+    request: Request
+    answer: Plan | Refusal
+    offer: CounterOffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All decisions in the order of the requests.
+
+    `congestion_factor`: the largest share of a link's capacity booked at any instant. `makespan_us`: from the earliest `not_before`
+    of all requests to the last finish, so that planners can be compared on one set of requests.
+    """
+
+    decisions: tuple[Decision, ...]
+    congestion_factor: Fraction
+    makespan_us: int
+
+    @property
+    def plans(self) -> list[Plan]:
+        return [decision.answer for decision in self.decisions if isinstance(decision.answer, Plan)]
+
+
+def plan_in_sequence(planner: Planner, requests: Sequence[Request], network: Network) -> Schedule:
+    """Raises PlanRejected when the planner makes a plan that breaks a rule."""
+    calendars = {link_id: Calendar(link.capacity()) for link_id, link in network.links.items()}
+    decisions = []
+    for request in requests:
+        answer = planner.plan(request, network, calendars)
+        if isinstance(answer, Refusal):
+            decisions.append(Decision(request, answer, counter_offer(planner, request, network, calendars)))
+            continue
+        verify(request, answer, network.links, calendars)
+        for segment in answer.segments:
+            for link_id in segment.path:
+                calendars[link_id].book(segment.begin_us, segment.end_us, segment.rate_bps)
+        decisions.append(Decision(request, answer))
+    plans = [decision.answer for decision in decisions if isinstance(decision.answer, Plan)]
+    origin = min((request.not_before_us for request in requests), default=0)
+    return Schedule(
+        tuple(decisions),
+        congestion_factor(plans, network),
+        max((plan.finish_us - origin for plan in plans), default=0),
+    )
+
+
+def congestion_factor(plans: Iterable[Plan], network: Network) -> Fraction:
+    """The largest share of a link that the plans book at any instant.
+
+    The whole is the link's `capacity_bps` (as payload), not what happens to be free of it.
+    """
+    booked: dict[str, list[Segment]] = defaultdict(list)
+    for plan in plans:
+        for segment in plan.segments:
+            for link_id in segment.path:
+                booked[link_id].append(segment)
+    shares = []
+    for link_id, segments in booked.items():
+        link = network.links[link_id]
+        shares.append(Fraction(_peak(segments), link.payload_bps(link.capacity_bps)))
+    return max(shares, default=Fraction(0))
+
+
+def _peak(segments: Sequence[Segment]) -> int:
+    """Largest sum of rates at any instant: what is booked is what a link without capacity falls short of."""
+    calendar = Calendar([(DISTANT_PAST_US, 0)])
+    begins, ends, rates = (np.array(column, np.int64) for column in list(zip(*segments, strict=True))[:3])
+    calendar.book_all(begins, ends, rates)
+    return -int(calendar.free[: calendar.n].min())

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bearer tokens and one-time enrolment tokens. Only SHA-256 hashes are stored: they are random 256-bit strings, not passwords."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.store.tables import enrolment_tokens, tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A row of `tokens` without its hash."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    host: str | None
+    created_us: int
+    expires_us: int | None
+    revoked_us: int | None
+
+    def valid(self, now_us: int) -> bool:
+        return self.revoked_us is None and (self.expires_us is None or now_us < self.expires_us)
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolmentToken:
+    id: str
+    host: str
+    node: str
+    nic_bps: int
+    created_us: int
+    expires_us: int
+
+
+_TOKEN = select(*(tokens.c[name] for name in Token.__slots__))
+
+
+def _token(row: object) -> Token:
+    values = list(row)  # type: ignore[call-overload]
+    values[2] = tuple(values[2])
+    return Token(*values)
+
+
+async def insert_token(connection: AsyncConnection, token: Token, digest: bytes) -> None:
+    values = {name: getattr(token, name) for name in Token.__slots__}
+    await connection.execute(insert(tokens).values(**(values | {"scopes": list(token.scopes), "hash": digest})))
+
+
+async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | None:
+    row = (await connection.execute(_TOKEN.where(tokens.c.hash == digest))).one_or_none()
+    return None if row is None else _token(row)
+
+
+async def list_tokens(connection: AsyncConnection) -> list[Token]:
+    return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
+
+
+async def count_tokens(connection: AsyncConnection) -> int:
+    return int((await connection.execute(select(func.count()).select_from(tokens))).scalar_one())
+
+
+async def revoke(connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None) -> int:
+    """Revoke one token, or all of a host; returns how many were valid until now."""
+    condition = tokens.c.id == token_id if token_id is not None else tokens.c.host == host
+    result = await connection.execute(update(tokens).where(condition, tokens.c.revoked_us.is_(None)).values(revoked_us=now_us))
+    return int(result.rowcount)
+
+
+async def insert_enrolment(connection: AsyncConnection, token: EnrolmentToken, digest: bytes) -> None:
+    values = {name: getattr(token, name) for name in EnrolmentToken.__slots__}
+    await connection.execute(insert(enrolment_tokens).values(**values, hash=digest))
+
+
+async def use_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> EnrolmentToken | None:
+    """Spend an enrolment token: None when it is unknown, spent or too old. Of two at once, one gets it."""
+    columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
+    row = (
+        await connection.execute(
+            update(enrolment_tokens)
+            .where(
+                enrolment_tokens.c.hash == digest,
+                enrolment_tokens.c.used_us.is_(None),
+                enrolment_tokens.c.expires_us > now_us,
+            )
+            .values(used_us=now_us)
+            .returning(*columns)
+        )
+    ).one_or_none()
+    return None if row is None else EnrolmentToken(*row)

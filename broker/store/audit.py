@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb audit`: the invariants, proven from SQL alone. Nothing here uses the planners' or the calendars' code; it must not."""
+
+from typing import Any
+
+from sqlalchemy import insert, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.store.tables import audits
+
+# capacity(t) in payload bit/s at every instant at which anything changes, against the running sum of all deltas until then. Only the
+# present capacity function is stored, so instants before a link's last change are not judged: audits of their time did that.
+# Payload of an MTU m is (m - 40) / (m + 38) of the line rate, rounded down (docs/planning.md).
+_OVER_CAPACITY = """
+WITH changes AS (
+    SELECT link_id, begin_us AS at_us, delta_bps AS change FROM ledger WHERE end_us > :since
+    UNION ALL SELECT link_id, end_us, -delta_bps FROM ledger WHERE end_us > :since
+    UNION ALL SELECT link_id, begin_us, 0 FROM link_steps
+    UNION ALL SELECT link_id, begin_us, 0 FROM link_windows
+    UNION ALL SELECT link_id, end_us, 0 FROM link_windows
+    UNION ALL SELECT id, changed_us, 0 FROM links
+), instants AS (
+    SELECT link_id, at_us, sum(change) AS change FROM changes GROUP BY link_id, at_us
+), levels AS (
+    SELECT link_id, at_us, sum(change) OVER (PARTITION BY link_id ORDER BY at_us) AS booked FROM instants
+), judged AS (
+    SELECT l.id, v.at_us, v.booked,
+        LEAST(
+            COALESCE((SELECT s.bps FROM link_steps s WHERE s.link_id = l.id AND s.begin_us <= v.at_us ORDER BY s.begin_us DESC LIMIT 1),
+                     l.capacity_bps),
+            COALESCE((SELECT min(w.bps) FROM link_windows w WHERE w.link_id = l.id AND w.begin_us <= v.at_us AND v.at_us < w.end_us),
+                     9223372036854775807)
+        ) AS raw_bps, l.mtu_bytes
+    FROM levels v JOIN links l ON l.id = v.link_id WHERE l.deleted_us IS NULL AND v.at_us >= GREATEST(:since, l.changed_us)
+)
+SELECT id AS link, at_us, booked, capacity FROM (
+    SELECT *, CASE WHEN mtu_bytes IS NULL THEN raw_bps
+              ELSE floor(raw_bps::numeric * (mtu_bytes - 40) / (mtu_bytes + 38)) END AS capacity FROM judged
+) AS payload WHERE booked > capacity OR booked < 0 ORDER BY id, at_us LIMIT 50
+"""
+
+_LIVE = """
+WITH live AS (
+    SELECT * FROM transfers WHERE state IN ('HELD', 'RESERVED', 'ACTIVE')
+), parts AS (
+    SELECT t.id, (s->>0)::bigint AS begin_us, (s->>1)::bigint AS end_us, (s->>2)::bigint AS rate_bps, s->3 AS path
+    FROM live t CROSS JOIN LATERAL jsonb_array_elements(t.segments) AS s
+)
+"""
+
+_VOLUME = (
+    _LIVE
+    + """
+SELECT t.id AS transfer, t.booked_bytes, t.carried_bytes + floor(COALESCE(sum(
+        p.rate_bps::numeric * (p.end_us - p.begin_us)) FILTER (WHERE p.begin_us >= t.plan_from_us), 0) / 8000000) AS carried
+FROM live t LEFT JOIN parts p ON p.id = t.id WHERE NOT t.paused
+GROUP BY t.id, t.booked_bytes, t.carried_bytes
+HAVING t.carried_bytes + floor(COALESCE(sum(
+        p.rate_bps::numeric * (p.end_us - p.begin_us)) FILTER (WHERE p.begin_us >= t.plan_from_us), 0) / 8000000) < t.booked_bytes
+LIMIT 50
+"""
+)
+
+_TIMES = (
+    _LIVE
+    + """
+SELECT t.id AS transfer, p.begin_us, p.end_us, t.not_before_us, t.deadline_us FROM live t JOIN parts p ON p.id = t.id
+WHERE p.begin_us >= t.plan_from_us AND (p.begin_us < t.not_before_us OR p.end_us > t.deadline_us
+   OR p.begin_us >= p.end_us OR p.rate_bps <= 0 OR p.rate_bps > t.rate_max_bps) LIMIT 50
+"""
+)
+
+# What the ledger holds for a transfer on a link must be what its segments say: compared as running sums at every instant of either.
+_LEDGER = (
+    _LIVE
+    + """
+, said AS (
+    SELECT p.id, link_id, p.begin_us, p.end_us, p.rate_bps FROM parts p CROSS JOIN LATERAL jsonb_array_elements_text(p.path) AS link_id
+), changes AS (
+    SELECT id, link_id, begin_us AS at_us, rate_bps AS change FROM said
+    UNION ALL SELECT id, link_id, end_us, -rate_bps FROM said
+    UNION ALL SELECT g.transfer_id, g.link_id, g.begin_us, -g.delta_bps FROM ledger g JOIN live ON live.id = g.transfer_id
+    UNION ALL SELECT g.transfer_id, g.link_id, g.end_us, g.delta_bps FROM ledger g JOIN live ON live.id = g.transfer_id
+), differences AS (
+    SELECT id, link_id, at_us, sum(sum(change)) OVER (PARTITION BY id, link_id ORDER BY at_us) AS difference
+    FROM changes GROUP BY id, link_id, at_us
+)
+SELECT id AS transfer, link_id AS link, at_us, difference FROM differences WHERE difference <> 0 AND at_us >= :since LIMIT 50
+"""
+)
+
+# Ended transfers hold nothing any more; HEADs agree with the ledger.
+_ENDED = """
+SELECT t.id AS transfer, g.link_id AS link, sum(g.delta_bps) AS still_booked
+FROM ledger g JOIN transfers t ON t.id = g.transfer_id
+WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND g.end_us > :now AND g.begin_us <= :now
+GROUP BY t.id, g.link_id HAVING sum(g.delta_bps) <> 0 AND bool_and(t.updated_us < :now - 1000000) LIMIT 50
+"""
+_HEADS = """
+SELECT l.id AS link, l.version, max(g.version) AS newest FROM links l JOIN ledger g ON g.link_id = l.id
+GROUP BY l.id, l.version HAVING max(g.version) > l.version LIMIT 50
+"""
+_KEYS = """
+SELECT answer->'result'->>0 AS transfer, count(*) AS keys FROM idempotency_keys
+WHERE jsonb_typeof(answer->'result') = 'array' AND jsonb_array_length(answer->'result') = 1 AND jsonb_typeof(answer->'result'->0) = 'string'
+GROUP BY 1 HAVING count(*) > 1 LIMIT 50
+"""
+
+CHECKS: dict[str, str] = {
+    "over_capacity": _OVER_CAPACITY,
+    "volume_not_carried": _VOLUME,
+    "outside_the_times_asked": _TIMES,
+    "ledger_differs_from_plan": _LEDGER,
+    "ended_but_booked": _ENDED,
+    "head_behind_ledger": _HEADS,
+    "key_used_twice": _KEYS,
+}
+
+
+async def violations(connection: AsyncConnection, now_us: int, since_us: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """Rows that break an invariant, by check; empty lists mean that all is well. One snapshot for all checks."""
+    await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+    found = {}
+    for name, query in CHECKS.items():
+        rows = (await connection.execute(text(query), _used(query, now_us, since_us))).mappings().all()
+        found[name] = [{key: _plain(value) for key, value in row.items()} for row in rows]
+    return found
+
+
+def _used(query: str, now_us: int, since_us: int) -> dict[str, int]:
+    return {name: value for name, value in (("now", now_us), ("since", since_us)) if f":{name}" in query.replace("::", "")}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | None) else int(value)
+
+
+async def remember(connection: AsyncConnection, at_us: int, took_us: int, found: dict[str, list[dict[str, Any]]]) -> None:
+    broken = {name: rows for name, rows in found.items() if rows}
+    await connection.execute(insert(audits).values(at_us=at_us, took_us=took_us, violations=broken))
+
+
+async def newest(connection: AsyncConnection) -> tuple[int, dict[str, Any]] | None:
+    """(time, violations by check) of the last audit that was kept."""
+    row = (
+        await connection.execute(select(audits.c.at_us, audits.c.violations).order_by(audits.c.id.desc()).limit(1))
+    ).one_or_none()
+    return None if row is None else (row.at_us, row.violations)
