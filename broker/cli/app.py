@@ -15,6 +15,7 @@ COMMANDS = {
     "plan": ("broker.cli.plan:plan_command", "Plan transfers offline: no server, no database."),
     "serve": ("broker.cli.serve:serve_command", "Run the API and the dashboard alone."),
     "worker": ("broker.cli.serve:worker_command", "Run background jobs alone."),
+    "openapi": ("broker.cli.openapi:openapi_command", "Export or check the REST API's contract."),
     "migrate": ("broker.cli.serve:migrate_command", "Bring the database to the newest schema."),
 }
 

@@ -36,7 +36,7 @@ class Home:
             raise UpError(f"cannot use the state directory {self.path}: {error.strerror}") from error
         self.postgres = self.path / "postgres"
         self.token = self.path / "admin.token"
-        self.beat_schedule = self.path / "beat-schedule"
+        self.beat_schedule = self._private("beat") / "schedule"
         self._info = self.path / "bwb.json"
         self._children = self.path / "children.json"
         self._lock = -1

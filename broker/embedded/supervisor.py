@@ -20,6 +20,7 @@ _START_LIMIT_S = 60.0
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0  # between the death of a child and its next start, doubling
 _STEADY_S = 30.0  # a child that lived so long is not in a crash loop
 _POLL_S = 0.02
+_ONE_CTRL_C_S = 0.3  # `timeout` and some shells signal the process and then its group: that is one wish, not two
 
 
 def up(state_dir: Path, host: str, port: int, report: Callable[[str], None]) -> int:
@@ -40,7 +41,7 @@ class Supervisor:
         self._listener = listener
         self._address, self._url = _address_of(listener)
         self._began = time.monotonic()
-        self._stopping = False
+        self._stopping_since = 0.0
 
         ours = "BWB_DATABASE_URL" not in os.environ, "BWB_REDIS_URL" not in os.environ
         self._postgres = postgres.Postgres(home, sockets) if ours[0] else None
@@ -79,17 +80,22 @@ class Supervisor:
         try:
             await working
         except asyncio.CancelledError:
+            pass
+        finally:  # not part of what a signal cancels
+            await self._stop()
             self._report("stopped")
         return 0
 
-    def _on_signal(self, working: "asyncio.Future[None]") -> None:
-        if self._stopping:
+    def _on_signal(self, working: asyncio.Future[None]) -> None:
+        if self._stopping_since and time.monotonic() - self._stopping_since < _ONE_CTRL_C_S:
+            return
+        if self._stopping_since:
             self._report("stopping by force; PostgreSQL recovers at the next start")
             for child in (self._prepare, *self._children):
                 child.kill()
             self._home.withdraw()
             os._exit(1)
-        self._stopping = True
+        self._stopping_since = time.monotonic()
         self._report("stopping (ctrl-C again to force it)")
         working.cancel()
 
@@ -97,11 +103,9 @@ class Supervisor:
         try:
             async with asyncio.timeout(_START_LIMIT_S):
                 await self._start()
-            await asyncio.gather(*(self._keep(child) for child in self._children))
         except TimeoutError:
             raise UpError(f"not ready after {_START_LIMIT_S:.0f} s; the logs are in {self._home.logs}") from None
-        finally:
-            await self._stop()
+        await asyncio.gather(*(self._keep(child) for child in self._children))
 
     async def _start(self) -> None:
         # Both spend seconds on imports, which go on while PostgreSQL starts; then one waits for it, the other for its stdin's end.

@@ -63,7 +63,8 @@ func peerError(body []byte) error {
 		return err
 	}
 	switch m.Code {
-	case failure.DestinationExists, failure.DiskFull, failure.WriteFailed, failure.PathRefused, failure.ChecksumMismatch:
+	case failure.DestinationExists, failure.DiskFull, failure.WriteFailed, failure.PathRefused, failure.ChecksumMismatch,
+		failure.FileSize:
 		return failure.New(m.Code, "receiver: %s", m.Detail)
 	case failure.Authentication:
 		return errForged

@@ -30,7 +30,9 @@ type Receiver struct {
 	session *session
 	stopped bool
 
-	// How it ended, if it has: a sender that missed it is told again. Only the current session writes them.
+	ready chan struct{} // closed when it is known how far an earlier run came
+
+	// How it ended, if it has: a sender that missed it is told again. Written before ready or by the current session.
 	done   *datachannel.Digest
 	failed *failure.Failure
 }
@@ -47,18 +49,23 @@ type ReceiverOptions struct {
 func StartReceiver(opt ReceiverOptions, o Orders, outcome string) *Receiver {
 	r := &Receiver{
 		folder: opt.Folder, state: opt.State, book: opt.Book,
-		log: opt.Log.With("transfer", o.Transfer, "role", "receive"),
+		log:   opt.Log.With("transfer", o.Transfer, "role", "receive"),
+		ready: make(chan struct{}),
 	}
 	r.orders.Store(&o)
-	switch j, found := r.state.Journal(o.Transfer); {
-	case found && j.Digest != "":
-		r.recover(j, outcome)
-	case found:
-		r.gauges.bytes.Store(j.Safe)
-	}
 	if refused := served.CheckPath(o.Path); refused != nil {
 		r.fail(refused)
 	}
+	j, found := r.state.Journal(o.Transfer)
+	if found {
+		r.gauges.bytes.Store(j.Safe)
+	}
+	go func() {
+		defer close(r.ready)
+		if found && j.Digest != "" && r.failed == nil {
+			r.recover(j, outcome)
+		}
+	}()
 	return r
 }
 
@@ -95,6 +102,7 @@ func (r *Receiver) Progress() Progress { return r.gauges.progress() }
 
 // Stop ends the transfer here. What is on disk stays for a later run, unless it is to be removed and is not finished.
 func (r *Receiver) Stop(remove bool) {
+	<-r.ready
 	r.mu.Lock()
 	r.stopped = true
 	current := r.session

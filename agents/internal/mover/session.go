@@ -46,6 +46,7 @@ func (r *Receiver) serve(c *channel, hello, challenge datachannel.Nonce) {
 		earlier.end()
 		<-earlier.over
 	}
+	<-r.ready
 	if stopped {
 		return
 	}
@@ -79,14 +80,14 @@ func (s *session) run() error {
 		return fail
 	}
 	defer in.Close()
-	if fail := in.Reserve(o.Volume); fail != nil {
-		return fail
-	}
 	offset := s.safeOffset(o, in)
 	r.gauges.bytes.Store(offset)
 	r.gauges.safe.Store(offset)
 	if err := r.state.SaveJournal(o.Transfer, journal(o, offset)); err != nil {
 		return served.WriteFailure("journal", err)
+	}
+	if fail := in.Reserve(o.Volume); fail != nil { // after the journal, which knows what to remove
+		return fail
 	}
 	if err := s.write(datachannel.Resume{Offset: uint64(offset)}); err != nil {
 		return err

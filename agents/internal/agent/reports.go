@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/clock"
+)
+
+const (
+	reportEvery    = time.Second
+	heartbeatEvery = 30 * time.Second
+	// goodClock is an error small enough not to ask again at start; warmUps bounds the asking.
+	goodClock = 2 * time.Millisecond
+	warmUps   = 4
+	// batch bounds one request.
+	batch = 200
+	// lastWait is how long a stopping agent tries to deliver.
+	lastWait = 3 * time.Second
+)
+
+// reports delivers what is in the spool: at once on a change, every second while something moves, else as a heartbeat.
+func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
+	var retry backoff
+	select {
+	case <-fresh:
+	case <-ctx.Done():
+		return
+	}
+	var spoke time.Time // of the last successful call
+	var blocked time.Time
+	asked := 0
+	for {
+		now := time.Now()
+		moving := a.tick(now)
+		silent := now.Sub(spoke) >= heartbeatEvery || (asked < warmUps && a.clock.Read().Error > goodClock)
+		if now.After(blocked) && (a.spool.Len() > 0 || silent) {
+			asked++
+			if err := a.deliver(ctx); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				a.complain("reports", err)
+				blocked = now.Add(retry.after(err))
+			} else {
+				spoke = now
+				retry.reset()
+				if err := a.state.SaveClock(a.clock.Read().Offset); err != nil {
+					a.log.Warn("clock not saved", "error", err)
+				}
+			}
+			a.saveStatus(spoke)
+		}
+		wait := heartbeatEvery
+		switch {
+		case moving:
+			wait = reportEvery
+		case a.spool.Len() > 0:
+			wait = max(reportEvery, time.Until(blocked))
+		case asked < warmUps && a.clock.Read().Error > goodClock:
+			wait = 100 * time.Millisecond
+		case a.busy():
+			wait = reportEvery
+		}
+		if !sleep(ctx, min(wait, heartbeatEvery), a.deliverNow) {
+			return
+		}
+	}
+}
+
+// busy says that a transfer may begin to move by itself.
+func (a *Agent) busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.transfers {
+		if t.mover != nil && t.Outcome() == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// tick takes the progress of every transfer, and says whether any moves.
+func (a *Agent) tick(now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	moving := false
+	for _, t := range a.transfers {
+		if t.Outcome() == "" && now.Sub(t.since) >= reportEvery/2 && t.tick(now) {
+			moving = true
+		}
+	}
+	return moving
+}
+
+// deliver empties the spool, oldest first; with an empty spool it is a heartbeat.
+func (a *Agent) deliver(ctx context.Context) error {
+	for {
+		reports := a.spool.Next(batch)
+		err := a.post(ctx, reports)
+		if refused(err) && len(reports) > 1 {
+			// One report makes the broker refuse all: find it.
+			for i := range reports {
+				if err = a.post(ctx, reports[i:i+1]); err != nil && !refused(err) {
+					break
+				}
+				if refused(err) {
+					a.discard(reports[i], err)
+					err = nil
+				}
+			}
+		} else if refused(err) && len(reports) == 1 {
+			a.discard(reports[0], err)
+			err = nil
+		}
+		if err != nil || a.spool.Len() < batch {
+			return err
+		}
+	}
+}
+
+// discard gives up a report that the broker will never take. That is a bug on one side: it must be seen.
+func (a *Agent) discard(r brokerapi.Report, err error) {
+	a.log.Error("the broker refuses a report, dropped", "transfer", r.TransferID, "kind", r.Kind, "sequence", r.Sequence, "error", err)
+	a.spool.Drop(r.TransferID, r.Sequence)
+}
+
+// refused says that the body is at fault, not the time.
+func refused(err error) bool {
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, brokerapi.StatusOf(err))
+}
+
+func (a *Agent) post(ctx context.Context, reports []brokerapi.Report) error {
+	reading, host := a.clock.Read(), clock.ReadHost()
+	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, brokerapi.ReportRequest{
+		Clock: brokerapi.Clock{
+			OffsetUs: reading.Offset.Microseconds(), ErrorUs: reading.Error.Microseconds(),
+			AdjtimexErrorUs: host.ErrorMicros, Synchronised: host.Synchronised,
+		},
+		Agent:   a.describe(),
+		Reports: reports,
+	})
+	if err != nil {
+		return err
+	}
+	a.observe(exchange, answer.ServerTime)
+	for _, r := range answer.Accepted {
+		a.spool.Drop(r.TransferID, r.Sequence)
+	}
+	for _, r := range answer.Ignored {
+		a.log.Info("report ignored by the broker", "transfer", r.TransferID, "sequence", r.Sequence, "code", r.Code, "detail", r.Detail)
+		a.spool.Drop(r.TransferID, r.Sequence)
+	}
+	a.heard(answer.Revision)
+	return nil
+}
+
+// lastWords delivers what is left when the agent stops; what does not leave in time waits on disk.
+func (a *Agent) lastWords() {
+	ctx, cancel := context.WithTimeout(context.Background(), lastWait)
+	defer cancel()
+	a.tick(time.Now().Add(reportEvery))
+	if a.spool.Len() > 0 {
+		if err := a.deliver(ctx); err != nil {
+			a.log.Warn("reports wait on disk", "count", a.spool.Len(), "error", err)
+		}
+	}
+	_ = a.state.SaveClock(a.clock.Read().Offset)
+	a.saveStatus(time.Now())
+}
+
+func (a *Agent) advertise() string {
+	if a.cfg.Advertise != "" {
+		return a.cfg.Advertise
+	}
+	return a.listener.Address()
+}
+
+func (a *Agent) describe() brokerapi.Agent {
+	d := brokerapi.Agent{Version: a.cfg.Version, DataAddress: a.advertise(), Capabilities: Capabilities(a.cfg.TLS)}
+	if a.identity != nil {
+		d.TLSFingerprint = &a.identity.Fingerprint
+	}
+	return d
+}
+
+// Capabilities is what the broker may ask of this agent.
+func Capabilities(tls bool) map[string]any {
+	control, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return map[string]any{
+		"modes": []string{brokerapi.ModeManaged}, "mechanisms": []string{"pacing"}, "tls": tls,
+		"congestion_control": strings.Fields(string(control)), "kernel": strings.TrimSpace(string(kernel)), "cpus": runtime.NumCPU(),
+	}
+}

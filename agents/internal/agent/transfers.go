@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"bandwidthbroker/agents/internal/agentstate"
+	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/mover"
+)
+
+// start begins one side of a transfer, or recalls that it ended before a restart. a.mu is held.
+func (a *Agent) start(o mover.Orders) {
+	memory, err := a.state.Memory(o.Transfer)
+	if err != nil {
+		a.log.Error("cannot remember the transfer, not started", "transfer", o.Transfer, "error", err)
+		return
+	}
+	t := &transfer{orders: o, ledger: &ledger{agent: a, transfer: o.Transfer, Memory: memory, since: time.Now()}}
+	a.transfers[o.Transfer] = t
+	outcome := memory.Outcome()
+	folder, flag := a.serve, "--serve"
+	if !o.Send {
+		folder, flag = a.receive, "--receive"
+	}
+	switch {
+	case outcome == brokerapi.Failed || outcome == brokerapi.Sent:
+		// It is over here; the broker has the report, or it waits in the spool.
+	case folder == nil:
+		a.log.Error("transfer failed", "transfer", o.Transfer, "detail", "the agent runs without "+flag)
+		_ = t.Report(brokerapi.Failed, mover.Facts{Code: failure.PathRefused, Detail: "the agent runs without " + flag})
+		_ = t.End(brokerapi.Failed)
+	case o.Send:
+		s := mover.StartSender(mover.SenderOptions{
+			Clock: a.clock, Folder: folder, Book: t.ledger, Log: a.log, PeerTimeout: a.cfg.PeerTimeout,
+		}, o)
+		t.mover, t.progress = s, s.Progress
+	default:
+		r := mover.StartReceiver(mover.ReceiverOptions{Folder: folder, State: a.state, Book: t.ledger, Log: a.log}, o, outcome)
+		a.listener.Expect(o.Transfer, r)
+		t.mover, t.progress = r, r.Progress
+	}
+}
+
+// stop ends a transfer that the broker no longer lists and forgets it. a.mu is held.
+func (a *Agent) stop(id string) {
+	t := a.transfers[id]
+	a.listener.Forget(id)
+	if t.mover != nil {
+		t.mover.Stop(true)
+	}
+	delete(a.transfers, id)
+	if err := a.state.Forget(id); err != nil {
+		a.log.Warn("memory not removed", "transfer", id, "error", err)
+	}
+}
+
+// sweep removes what an earlier run left of transfers that are gone since. a.mu is held.
+func (a *Agent) sweep(held map[string]error) {
+	keep := func(id string) bool {
+		_, listed := a.transfers[id]
+		_, hold := held[id]
+		return listed || hold
+	}
+	journals, _ := a.state.Journals()
+	for _, id := range journals {
+		if !keep(id) && a.receive != nil {
+			a.log.Info("sweep", "transfer", id)
+			mover.RemoveLeftover(a.receive, a.state, id, a.log)
+		}
+	}
+	remembered, _ := a.state.Remembered()
+	for _, id := range remembered {
+		if !keep(id) {
+			_ = a.state.Forget(id)
+		}
+	}
+}
+
+// ledger is where one transfer's events go: numbered, dated in broker time, kept in the spool. It is the mover's Book.
+type ledger struct {
+	*agentstate.Memory
+	agent    *Agent
+	transfer string
+	progress func() mover.Progress
+
+	// Of the last progress report; used by the reporting loop alone.
+	bytes   int64
+	applied int64
+	since   time.Time
+	rate    int64
+}
+
+// Report keeps an event and has it delivered soon.
+func (l *ledger) Report(kind string, f mover.Facts) error {
+	if err := l.put(kind, f, 0, 0); err != nil {
+		return err
+	}
+	l.agent.poke(l.agent.deliverNow)
+	return nil
+}
+
+func (l *ledger) put(kind string, f mover.Facts, rate, applied int64) error {
+	sequence, err := l.NextSequence()
+	if err != nil {
+		return err
+	}
+	return l.agent.spool.Put(brokerapi.Report{
+		TransferID: l.transfer, Sequence: sequence, At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
+		Bytes: f.Bytes, RateBps: rate, AppliedRateBps: applied,
+		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(f.Detail),
+	})
+}
+
+// tick makes a progress report if something changed since the last one, and says whether it did.
+func (l *ledger) tick(now time.Time) bool {
+	if l.progress == nil {
+		return false
+	}
+	p := l.progress()
+	if p.Bytes == l.bytes && p.AppliedBps == l.applied {
+		l.since, l.rate = now, 0
+		return false
+	}
+	if span := now.Sub(l.since).Seconds(); span > 0 && p.Bytes > l.bytes {
+		l.rate = int64(float64(p.Bytes-l.bytes) * 8 / span)
+	}
+	l.bytes, l.applied, l.since = p.Bytes, p.AppliedBps, now
+	if err := l.put(brokerapi.Progress, mover.Facts{Bytes: p.Bytes}, l.rate, p.AppliedBps); err != nil {
+		l.agent.log.Error("progress not kept", "transfer", l.transfer, "error", err)
+	}
+	return true
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"encoding/hex"
+
+	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/mover"
+	"bandwidthbroker/agents/internal/schedule"
+)
+
+// Wanted turns the broker's document into orders. fallback, unless negative, is the agent's own setting and wins.
+// Modes that this agent does not move itself are left out.
+func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
+	if fallback < 0 {
+		fallback = doc.FallbackRateBps
+	}
+	var wanted []mover.Orders
+	for _, a := range doc.Assignments {
+		if a.Mode != brokerapi.ModeManaged {
+			continue
+		}
+		wanted = append(wanted, orders(a, fallback))
+	}
+	return wanted
+}
+
+func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
+	key, _ := hex.DecodeString(a.Key) // was checked when it was parsed
+	o := mover.Orders{
+		Transfer: a.TransferID, Send: a.Role == brokerapi.RoleSend, Volume: a.VolumeBytes, Overwrite: a.Overwrite,
+		Key: string(key), Peer: mover.Peer{Host: a.Peer.Host, Address: a.Peer.DataAddress},
+		Revision: a.PlanRevision, Fallback: fallback, Paused: a.Paused,
+	}
+	if a.Peer.TLSFingerprint != nil {
+		o.Peer.Fingerprint = *a.Peer.TLSFingerprint
+	}
+	path := a.DestinationPath
+	if o.Send {
+		path = a.SourcePath
+	}
+	if path != nil {
+		o.Path = *path
+	}
+	for _, s := range a.Segments {
+		o.Segments = append(o.Segments, schedule.Segment{Begin: s.Begin.UnixMicro(), End: s.End.UnixMicro(), RateBps: s.RateBps})
+	}
+	return o
+}

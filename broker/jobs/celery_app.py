@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Celery application and the beat schedule. Redis is transport only: a lost message means one round later."""
+
+from celery import Celery
+
+from broker.settings import settings
+
+_redis_url = settings().redis_url
+
+app = Celery("broker", broker=_redis_url or "memory://", include=["broker.jobs.periodic"])
+app.conf.update(
+    task_ignore_result=True,
+    task_acks_late=False,  # every periodic task is idempotent and comes again soon: better lost than twice
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={"visibility_timeout": 3600},
+    timezone="UTC",
+    beat_max_loop_interval=1,
+    beat_schedule={
+        "settle-due": {"task": "broker.jobs.periodic.settle_due", "schedule": 1.0, "options": {"expires": 5}},
+        "audit": {"task": "broker.jobs.periodic.audit_invariants", "schedule": 30.0, "options": {"expires": 60}},
+        "prune": {"task": "broker.jobs.periodic.prune", "schedule": 3600.0, "options": {"expires": 3600}},
+    },
+)

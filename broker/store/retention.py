@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forgetting: rows of the past that nothing asks for any more. Versions and heads stay, so ledgers go on where they were."""
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+# Keys need to outlive every sensible retry, and no more.
+_KEYS_US = 7 * 86_400 * 1_000_000
+
+_STATEMENTS = {
+    # Both signs of a booking go together: rows of ended transfers whose whole booking lies in the past.
+    "ledger": """DELETE FROM ledger WHERE end_us < :before AND transfer_id IN (
+        SELECT id FROM transfers WHERE state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND updated_us < :before)""",
+    "reports": "DELETE FROM reports WHERE received_us < :before",
+    "events": "DELETE FROM events WHERE at_us < :before",
+    "idempotency_keys": "DELETE FROM idempotency_keys WHERE created_us < :keys_before",
+    "enrolment_tokens": "DELETE FROM enrolment_tokens WHERE expires_us < :before",
+    "audits": "DELETE FROM audits WHERE at_us < :before",
+    "link_windows": "DELETE FROM link_windows WHERE end_us < :before",
+}
+
+
+async def prune(connection: AsyncConnection, now_us: int, retention_us: int) -> dict[str, int]:
+    """Delete what is older than `retention_us`; returns how many rows of each table. Transfers themselves are kept."""
+    values = {"before": now_us - retention_us, "keys_before": now_us - _KEYS_US}
+    gone = {}
+    for table, statement in _STATEMENTS.items():
+        used = {name: value for name, value in values.items() if f":{name}" in statement}
+        gone[table] = int((await connection.execute(text(statement), used)).rowcount)
+    return gone
