@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`bwb up`: the whole broker on one machine."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -24,8 +25,12 @@ def up_command(
     from broker.embedded import UpError
     from broker.embedded.supervisor import up
 
+    def report(line: str) -> None:
+        with suppress(OSError):  # nobody reads any more: no reason to stop
+            typer.echo(line)
+
     try:
-        code = up(settings.state_dir(state_dir), host, port, typer.echo)
+        code = up(settings.state_dir(state_dir), host, port, report)
     except UpError as error:
         typer.echo(f"bwb up: {error}", err=True)
         code = 1

@@ -2,7 +2,8 @@
 """What of a link's Ethernet bit rate is left for TCP payload (RR-6205, section 3.3).
 
 A full frame of an MTU m occupies m + 38 bytes on the wire (14 header, 4 check sequence, 8 preamble, 12 gap) and carries m - 40
-bytes of payload (20 IP, 20 TCP): 1 Gb/s and MTU 1500 leave 1460/1538, that is 949.29 Mb/s.
+bytes of payload (20 IP, 20 TCP): 1 Gb/s and MTU 1500 leave 1460/1538, that is 949.28 Mb/s (949.29 in the paper, which rounds at
+each layer).
 """
 
 WIRE_OVERHEAD_BYTES = 38

@@ -16,7 +16,7 @@ import psycopg
 from broker.fleet import tokens
 from broker.store import migrate
 
-_PATIENCE_S = float(os.environ.get("BWB_UP_PATIENCE_S", "30"))
+_PATIENCE_S = 30.0
 
 
 def main(state_dir: Path) -> None:
@@ -32,9 +32,9 @@ def _wait_for(database_url: str) -> None:
         try:
             psycopg.connect(database_url, connect_timeout=5).close()
             return
-        except psycopg.OperationalError:
+        except psycopg.OperationalError as error:
             if time.monotonic() > end:
-                raise
+                sys.exit(f"the database cannot be reached: {error}")
             time.sleep(0.02)
 
 

@@ -43,15 +43,17 @@ class Supervisor:
         self._began = time.monotonic()
         self._stopping_since = 0.0
 
-        ours = "BWB_DATABASE_URL" not in os.environ, "BWB_REDIS_URL" not in os.environ
-        self._postgres = postgres.Postgres(home, sockets) if ours[0] else None
-        self._redis = redis.server(home, sockets) if ours[1] else None
-        # PGOPTIONS, PGPORT and their like are meant for the user's own servers, not for the embedded one.
-        environment = {name: value for name, value in os.environ.items() if not (ours[0] and name.startswith("PG"))}
-        environment |= {"BWB_STATE_DIR": str(home.path), "PYTHONUNBUFFERED": "1"}
-        environment.setdefault("BWB_DATABASE_URL", postgres.url(sockets))
-        environment.setdefault("BWB_REDIS_URL", redis.url(sockets))
-        environment.setdefault("BWB_SECRET_KEY", home.secret_key())
+        given = {name: value for name, value in os.environ.items() if value or not name.startswith("BWB_")}
+        self._postgres = None if "BWB_DATABASE_URL" in given else postgres.Postgres(home, sockets)
+        self._redis = None if "BWB_REDIS_URL" in given else redis.server(home, sockets)
+        if self._postgres:  # PGOPTIONS, PGPORT and their like are meant for servers of the user's
+            given = {name: value for name, value in given.items() if not name.startswith("PG")}
+        defaults = {
+            "BWB_DATABASE_URL": postgres.url(sockets),
+            "BWB_REDIS_URL": redis.url(sockets),
+            "BWB_SECRET_KEY": home.secret_key(),
+        }
+        environment = defaults | given | {"BWB_STATE_DIR": str(home.path), "PYTHONUNBUFFERED": "1"}
 
         def part(name: str, *command: str, patience_s: float, inherited: tuple[int, ...] = ()) -> Child:
             program = Program(name, (sys.executable, "-m", *command), environment, patience_s=patience_s, inherited=inherited)
@@ -76,11 +78,11 @@ class Supervisor:
     async def run(self) -> int:
         working = asyncio.ensure_future(self._work())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self._on_signal, working)
+            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under nohup it stays ignored
+                asyncio.get_running_loop().add_signal_handler(number, self._on_signal, working)
         try:
-            await working
-        except asyncio.CancelledError:
-            pass
+            with suppress(asyncio.CancelledError):
+                await working
         finally:  # not part of what a signal cancels
             await self._stop()
             self._report("stopped")
@@ -105,7 +107,9 @@ class Supervisor:
                 await self._start()
         except TimeoutError:
             raise UpError(f"not ready after {_START_LIMIT_S:.0f} s; the logs are in {self._home.logs}") from None
-        await asyncio.gather(*(self._keep(child) for child in self._children))
+        async with asyncio.TaskGroup() as keepers:
+            for child in self._children:
+                keepers.create_task(self._keep(child))
 
     async def _start(self) -> None:
         # Both spend seconds on imports, which go on while PostgreSQL starts; then one waits for it, the other for its stdin's end.
@@ -157,15 +161,16 @@ class Supervisor:
             await child.wait()
             if child.lived_s > _STEADY_S:
                 delay = _FIRST_DELAY_S
-            self._report(f"{child.name} (pid {child.pid}) {child.why_ended()}; starting it again in {delay:.1f} s")
+            self._report(
+                f"{child.name} (pid {child.pid}) {child.why_ended()}, see {child.log()}; starting it again in {delay:.1f} s"
+            )
             await asyncio.sleep(delay)
             delay = min(2 * delay, _LONGEST_DELAY_S)
             try:
                 await child.start()
-            except OSError as error:  # out of memory or processes: as if it had died again
-                self._report(f"{child.name} cannot be started: {error}")
-                continue
-            self._announce()
+                self._announce()
+            except OSError as error:  # out of memory, processes or disk; if it does not run, the loop comes here again
+                self._report(f"starting {child.name}: {error}")
 
     # -- looking and telling ---------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from functools import cache
 
 from broker.core.units import US_PER_S
 from broker.desk.desk import Desk
@@ -21,55 +22,60 @@ def _clock() -> int:
     return time.time_ns() // 1000
 
 
-def _run(work: Callable[[Database], Awaitable[None]]) -> None:
-    """Each task has an event loop and a connection of its own: seconds apart, that costs nothing and nothing can go stale."""
+class _Process:
+    """What a worker process keeps between tasks: an event loop, connections, and a desk whose calendars stay warm."""
 
-    async def whole() -> None:
-        database = Database(settings().database_url, pool_size=2)
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
+        self.database = Database(settings().database_url, pool_size=2)
+        self.desk = Desk(self.database, _clock)
+
+    def run(self, work: Callable[["_Process"], Coroutine[None, None, None]]) -> None:
         try:
-            await work(database)
+            self.runner.run(work(self))
         except DatabaseAway as away:
             log.warning("the database is away (%s); next round", away)
-        finally:
-            await database.close()
 
-    asyncio.run(whole())
+
+@cache
+def _process() -> _Process:
+    # Made on first use, which is after the worker has forked.
+    return _Process()
 
 
 @app.task
 def settle_due() -> None:
     """Expire holds, give up on transfers whose agents never started, move bookings without an agent through their states."""
 
-    async def work(database: Database) -> None:
-        desk = Desk(database, _clock)
-        await settle(database, desk, _clock(), settings().start_grace_s * US_PER_S)
+    async def work(process: _Process) -> None:
+        await settle(process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S)
 
-    _run(work)
+    _process().run(work)
 
 
 @app.task
 def audit_invariants() -> None:
     """`bwb audit`, kept for the metrics."""
 
-    async def work(database: Database) -> None:
+    async def work(process: _Process) -> None:
         begin = _clock()
-        async with database.transaction() as connection:
+        async with process.database.transaction() as connection:
             found = await audit.violations(connection, begin)
-        async with database.transaction() as connection:
+        async with process.database.transaction() as connection:
             await audit.remember(connection, begin, _clock() - begin, found)
         for check, rows in found.items():
             if rows:
                 log.error("audit: %s: %s", check, rows[:5])
 
-    _run(work)
+    _process().run(work)
 
 
 @app.task
 def prune() -> None:
     """Forget what is older than the retention."""
 
-    async def work(database: Database) -> None:
-        async with database.transaction() as connection:
+    async def work(process: _Process) -> None:
+        async with process.database.transaction() as connection:
             await retention.prune(connection, _clock(), settings().retention_days * 86_400 * US_PER_S)
 
-    _run(work)
+    _process().run(work)

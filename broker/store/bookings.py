@@ -205,7 +205,7 @@ async def since(connection: AsyncConnection, versions: Mapping[str, int], from_u
     """What was appended to each link after the version that the caller has, as far as it reaches beyond `from_us`."""
     result = await connection.execute(_SINCE, {"ids": list(versions), "versions": list(versions.values()), "from_us": from_us})
     columns: dict[str, tuple[list[int], list[int], list[int]]] = {}
-    for link_id, begin, end, delta in result.tuples():
+    for link_id, begin, end, delta in result:
         begins, ends, deltas = columns.setdefault(link_id, ([], [], []))
         begins.append(begin)
         ends.append(end)
@@ -251,4 +251,4 @@ async def transfers_on(connection: AsyncConnection, link_id: str, from_us: int) 
 async def heads(connection: AsyncConnection) -> dict[str, int]:
     """The ledger version of every live link."""
     rows = await connection.execute(select(links.c.id, links.c.version).where(links.c.deleted_us.is_(None)))
-    return dict(rows.tuples().all())
+    return {row.id: row.version for row in rows}

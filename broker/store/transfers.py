@@ -189,5 +189,5 @@ async def due(connection: AsyncConnection, now_us: int, grace_us: int, limit: in
 
 
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
-    rows = await connection.execute(select(transfers.c.state, func.count()).group_by(transfers.c.state))
-    return dict(rows.tuples().all())
+    rows = await connection.execute(select(transfers.c.state, func.count().label("number")).group_by(transfers.c.state))
+    return {row.state: row.number for row in rows}
