@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan is a TRC vector: rows (begin, end, rate) over a path. `verify` checks any plan, whoever made it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import lcm
@@ -24,6 +24,23 @@ class Segment(NamedTuple):
     @property
     def microbits(self) -> int:
         return self.rate_bps * (self.end_us - self.begin_us)
+
+
+def coalesced(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+    """The same rates in as few rows as possible: rows that touch, with equal rate and path, become one."""
+    rows: list[Segment] = []
+    begin = end = rate = -1
+    path: tuple[str, ...] = ()
+    for segment in segments:
+        if segment[0] == end and segment[2] == rate and segment[3] == path:
+            end = segment[1]
+            continue
+        if end >= 0:
+            rows.append(Segment(begin, end, rate, path))
+        begin, end, rate, path = segment
+    if end >= 0:
+        rows.append(Segment(begin, end, rate, path))
+    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)

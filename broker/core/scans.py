@@ -238,7 +238,7 @@ def varying_bandwidth(
 
     Per round: the smaller of gamma and Rmax, in whole channels; the rest of the file fits before the next change, or it does not;
     gamma = 0 (or below `rate_min`) skips ahead. Rows (begin, end, rate) go to `out`, one per round as in the paper, so a row also
-    ends where gamma changes above Rmax. The profile is trusted up to `limit`. Returns (status, rows).
+    ends where gamma changes above Rmax, unless `fewest_rows`. The profile is trusted up to `limit`. Returns (status, rows).
     """
     instant = -(-start // slot) * slot
     i = index_at(times, n, instant)
@@ -274,12 +274,15 @@ def varying_bandwidth(
         stop = finish if done else end
         if stop > deadline:
             return LATE, k
-        if k == len(out):
-            return OUT_OF_ROOM, k
-        out[k, 0] = instant
-        out[k, 1] = stop
-        out[k, 2] = rate
-        k += 1
+        if fewest_rows and k > 0 and out[k - 1, 1] == instant and out[k - 1, 2] == rate:
+            out[k - 1, 1] = stop
+        else:
+            if k == len(out):
+                return OUT_OF_ROOM, k
+            out[k, 0] = instant
+            out[k, 1] = stop
+            out[k, 2] = rate
+            k += 1
         if done:
             return FOUND, k
         carried_bits, carried_microbits = volume_in(rate, stop - instant)

@@ -226,7 +226,7 @@ def plan_or_refuse(request: Request, planner_name: str, batch: Batch) -> Plan:
         known = ", ".join(sorted(PLANNERS))
         raise Problem.of_field("planner", f"{planner_name!r} is unknown; there are: {known}", "unknown-planner")
     network, calendars = batch.books.network, batch.books.calendars
-    plan = planner.plan(request, network, calendars)
+    plan = planner.plan(request, network, calendars, fewest_rows=True)
     if isinstance(plan, Plan):
         verify(request, plan, network.links, calendars)
         if plan.finish_us <= MAX_TIME_US:

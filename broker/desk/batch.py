@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.plan import Segment
+from broker.core.plan import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import round_up
 from broker.desk.books import Booking, Books, Journal
@@ -42,7 +42,7 @@ class Batch:
     def book(self, transfer_id: str, segments: Iterable[Segment]) -> None:
         """Take the segments' capacity on every link of their paths; equal rates that touch become one ledger row."""
         self._enter(
-            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in _merged(segments) for link_id in s.path]
+            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in coalesced(segments) for link_id in s.path]
         )
 
     def release_after(self, transfer: Transfer, instant_us: int) -> tuple[Segment, ...]:
@@ -56,7 +56,7 @@ class Batch:
                 kept.append(segment._replace(end_us=min(cut, segment.end_us)))
         gone = [
             Booking(link_id, s.begin_us, s.end_us, -s.rate_bps)
-            for s in _merged(returned)
+            for s in coalesced(returned)
             for link_id in s.path
             if link_id in self.heads  # a link that was deleted meanwhile has no calendar to give back to
         ]
@@ -165,14 +165,3 @@ def summary(transfer: Transfer) -> dict[str, Any]:
     if transfer.paused:
         shown["paused"] = True
     return shown
-
-
-def _merged(segments: Iterable[Segment]) -> list[Segment]:
-    merged: list[Segment] = []
-    for segment in segments:
-        last = merged[-1] if merged else None
-        if last is not None and last.end_us == segment.begin_us and last[2:] == segment[2:]:
-            merged[-1] = last._replace(end_us=segment.end_us)
-        else:
-            merged.append(segment)
-    return merged

@@ -19,7 +19,7 @@ from broker.planners.signature import Calendars, Task, task
 class Fbls:
     name = "fbls"
 
-    def plan(self, request: Request, network: Network, calendars: Calendars) -> Plan | Refusal:
+    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
         wanted = _task(request, network, calendars)
         if isinstance(wanted, Refusal):
             return wanted

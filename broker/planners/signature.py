@@ -14,11 +14,14 @@ Calendars = Mapping[str, Calendar]
 
 
 class Planner(Protocol):
-    """`plan` answers a Plan that `verify` accepts, or a Refusal; `largest_volume` says how much would fit by the deadline."""
+    """`plan` answers a Plan that `verify` accepts, or a Refusal; `largest_volume` says how much would fit by the deadline.
+
+    With `fewest_rows`, rows that touch at one rate are one: nobody has to be re-programmed there. Without, they are as the papers print them.
+    """
 
     name: str
 
-    def plan(self, request: Request, network: Network, calendars: Calendars) -> Plan | Refusal: ...
+    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal: ...
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
         """Bytes (at most what is asked) that this planner could carry by `request.deadline_us`, which must be set."""

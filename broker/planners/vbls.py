@@ -20,7 +20,7 @@ _FIRST_ROWS = 64
 class Vbls:
     name = "vbls"
 
-    def plan(self, request: Request, network: Network, calendars: Calendars) -> Plan | Refusal:
+    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         wanted = task(request, network)
         if isinstance(wanted, Refusal):
             return wanted
@@ -40,6 +40,7 @@ class Vbls:
                     wanted.rate_min,
                     wanted.channel,
                     wanted.slot,
+                    fewest_rows,
                     out,
                 )
                 if status != scans.OUT_OF_ROOM:

@@ -182,7 +182,7 @@ async def append(connection: AsyncConnection, rows: Sequence[LedgerRow], heads: 
     """Append `rows` and move the heads. A row whose (link, version) is taken breaks the primary key and with it the transaction."""
     if not rows:
         return
-    await bulk.insert(connection, ledger, LedgerRow._fields, rows)
+    await bulk.copy(connection, ledger, LedgerRow._fields, rows)
     await connection.execute(_HEADS, {"ids": list(heads), "versions": list(heads.values())})
 
 

@@ -58,6 +58,17 @@ async def insert(
     return list(result) if result.returns_rows else []
 
 
+async def copy(connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+    """As `insert`, by COPY: the least work a row on both sides, where there is no conflict to resolve and nothing to return."""
+    if not rows:
+        return
+    driver = (await connection.get_raw_connection()).driver_connection
+    assert driver is not None
+    async with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({', '.join(columns)}) FROM STDIN") as pipe:
+        for row in rows:
+            await pipe.write_row(row)
+
+
 async def update(connection: AsyncConnection, table: Table, key: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
     """Set `columns` of the rows with the given `key` (one of the columns)."""
     if rows:
