@@ -232,6 +232,7 @@ def varying_bandwidth(
     rate_min: int,
     channel: int,
     slot: int,
+    fewest_rows: bool,
     out: Int64Array,
 ) -> tuple[int, int]:
     """VBLS (Veeraraghavan et al. 2004, section 3.2): the four cases in one loop.

@@ -27,9 +27,9 @@ def up(state_dir: Path, host: str, port: int, report: Callable[[str], None]) -> 
     """Run the broker until it is told to stop; the exit code. Raises UpError when it cannot start."""
     home = Home(state_dir)
     with home.locked():
+        home.withdraw()  # of one that was killed
         sockets = home.sockets()
         orphans.end(home, sockets, report)
-        home.withdraw()
         with _listen(host, port) as listener:
             return asyncio.run(Supervisor(home, sockets, listener, report).run())
 
@@ -213,8 +213,9 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
-        hint = "; give another --port, or --port 0 for any free one" if error.errno == errno.EADDRINUSE else ""
-        raise UpError(f"cannot listen on {host} port {port}: {error.strerror}{hint}") from error
+        if error.errno == errno.EADDRINUSE:
+            raise UpError(f"port {port} of {host} is in use by another program; give another --port, or --port 0 for any") from error
+        raise UpError(f"cannot listen on {host} port {port}: {error.strerror}") from error
     return listener
 
 
