@@ -23,7 +23,7 @@ class Server:
     """`start` and `kill` at will; `new_database` gives a URL of an empty database with the newest schema, in some 30 ms."""
 
     def __init__(self, directory: Path, durable: bool) -> None:
-        self._directory = directory
+        self.directory = directory
         self._who = identity()
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,10 +38,10 @@ class Server:
 
     @property
     def _data(self) -> Path:
-        return self._directory / "data"
+        return self.directory / "data"
 
     def url(self, database: str) -> str:
-        return f"postgresql://bwb@/{database}?host={self._directory}&port=5432"
+        return f"postgresql://bwb@/{database}?host={self.directory}&port=5432"
 
     def new_database(self) -> str:
         self._databases += 1
@@ -65,12 +65,12 @@ class Server:
             "-D",
             str(self._data),
             "-k",
-            str(self._directory),
+            str(self.directory),
             "-p",
             "5432",
             *options,
         ]
-        with (self._directory / "log").open("ab") as log:
+        with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._user, start_new_session=True)
         deadline = time.monotonic() + 60
         while True:

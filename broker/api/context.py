@@ -4,7 +4,7 @@
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import Depends, Header, Request
 
@@ -41,7 +41,7 @@ class Broker:
         return identifier(prefix, self.clock(), os.urandom(10))
 
 
-def get_broker(request: Request) -> Broker:
+async def get_broker(request: Request) -> Broker:  # async: FastAPI would run a plain function in a thread
     broker: Broker = request.app.state.broker
     return broker
 
@@ -49,37 +49,30 @@ def get_broker(request: Request) -> Broker:
 BrokerDependency = Annotated[Broker, Depends(get_broker)]
 
 
-def _bearer(authorization: str | None) -> str:
-    scheme, _, token = (authorization or "").partition(" ")
+def _bearer(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Problem("unauthorized", "send a token: Authorization: Bearer bwb_...")
     return token.strip()
 
 
-def requires(scope: Scope) -> Callable[..., Awaitable[Principal]]:
-    async def principal(
-        broker: BrokerDependency, authorization: Annotated[str | None, Header(include_in_schema=False)] = None
-    ) -> Principal:
-        caller = await broker.access.principal(_bearer(authorization))
+def requires(scope: Scope) -> Callable[[Request], Awaitable[Principal]]:
+    async def principal(request: Request) -> Principal:
+        caller = await request.app.state.broker.access.principal(_bearer(request))
         if not caller.may(scope):
-            raise Problem(
-                "forbidden",
-                f"this needs the scope {scope}; the token has {', '.join(sorted(caller.scopes))}",
-                {"scope": str(scope)},
-            )
-        return caller
+            held = ", ".join(sorted(caller.scopes))
+            raise Problem("forbidden", f"this needs the scope {scope}; the token has {held}", {"scope": str(scope)})
+        return cast(Principal, caller)
 
     return principal
 
 
-async def _agent(
-    host: str, broker: BrokerDependency, authorization: Annotated[str | None, Header(include_in_schema=False)] = None
-) -> Principal:
+async def _agent(host: str, request: Request) -> Principal:
     """An agent, and for its own host only."""
-    caller = await broker.access.principal(_bearer(authorization))
+    caller = await request.app.state.broker.access.principal(_bearer(request))
     if not caller.may(Scope.AGENT) or caller.host != host:
         raise Problem("forbidden", f"only the agent of host {host!r} may do this", {"scope": str(Scope.AGENT)})
-    return caller
+    return cast(Principal, caller)
 
 
 Reader = Annotated[Principal, Depends(requires(Scope.READ))]
@@ -93,7 +86,7 @@ def etag(revision: int) -> str:
     return f'"{revision}"'
 
 
-def expected_revision(
+async def expected_revision(
     if_match: Annotated[str | None, Header(alias="If-Match", description='ETag of what was read, or "*"')] = None,
 ) -> int | None:
     """The revision that If-Match names; None when any will do."""

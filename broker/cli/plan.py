@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`bwb plan`: plan requests on a network offline. No server, no database, no clock: files in, a plan out."""
 
+import sys
+from datetime import timedelta
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:  # numba and rich load only when there is something to plan
     from broker.core.plan import Plan
     from broker.planners.sequence import Decision, Schedule
 
-_PICTURE_COLUMNS = 32
+_PICTURE_COLUMNS = 20
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*%#"
 
@@ -82,8 +85,10 @@ def plan_command(
     else:
         from rich.console import Console
 
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter of some id still shows the plan
         console = Console()
-        for part in as_table(planner, schedule, unicode=console.encoding.startswith("utf")):
+        for part in as_table(planner, schedule, unicode=console.encoding.startswith("utf"), paths=console.width >= 100):
             console.print(part)
 
 
@@ -138,8 +143,12 @@ def _transfer(decision: "Decision") -> dict[str, Any]:
     }
 
 
-def as_table(planner: str, schedule: "Schedule", *, unicode: bool) -> "list[RenderableType]":
-    """For people: one row a transfer with its rate over the time of the whole schedule, then what was refused and why."""
+def as_table(planner: str, schedule: "Schedule", *, unicode: bool, paths: bool) -> "list[RenderableType]":
+    """For people: one row a transfer with its rate over the time of the whole schedule, then what was refused and why.
+
+    `paths` need a column of their own, which 80 characters have no room for.
+    """
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
@@ -149,19 +158,20 @@ def as_table(planner: str, schedule: "Schedule", *, unicode: bool) -> "list[Rend
     plans = schedule.plans
     begin, end = min((plan.start_us for plan in plans), default=0), max((plan.finish_us for plan in plans), default=1)
     top = max((segment.rate_bps for plan in plans for segment in plan.segments), default=1)
-    table = Table("Transfer", "Start", "Finish", "Top rate", "Path", f"Rate over time (full height {_rate(top)})")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("Transfer", "Start", "Finish", "Rate over time", *(("Path",) if paths else ())):
+        table.add_column(header, no_wrap=header not in ("Transfer", "Path"), overflow="fold")
     refused = Text()
     for decision in schedule.decisions:
         name, plan = decision.request.id, decision.answer
         if isinstance(plan, Plan):
-            paths = dict.fromkeys(" ".join(segment.path) for segment in plan.segments)
+            along = dict.fromkeys(" ".join(segment.path) for segment in plan.segments)
             table.add_row(
                 Text(name),
                 format_time(plan.start_us),
                 format_time(plan.finish_us),
-                _rate(max(segment.rate_bps for segment in plan.segments)),
-                Text(", ".join(paths)),
                 Text(picture(plan, begin, end, top, _BARS if unicode else _ASCII_BARS)),
+                *([Text(", ".join(along))] if paths else []),
             )
             continue
         table.add_row(Text(name), "refused")
@@ -172,7 +182,7 @@ def as_table(planner: str, schedule: "Schedule", *, unicode: bool) -> "list[Rend
             refused.append(f"    largest volume by the deadline: {decision.offer.largest_volume_bytes:,} bytes\n")
     summary = (
         f"{planner}: {len(plans)} of {len(schedule.decisions)} admitted, busiest link {float(schedule.congestion_factor):.1%}, "
-        f"done in {schedule.makespan_us / 1_000_000:,.6g} s"
+        f"done after {timedelta(microseconds=schedule.makespan_us)}; a full block is {_rate(top)}"
     )
     return [table, *([refused] if refused else []), summary]
 

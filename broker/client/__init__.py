@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python client of the REST API. It knows nothing else of the broker and can be used where only this package is installed.
+
+from broker.client import BrokerClient
+
+with BrokerClient.find() as broker:
+    transfer = broker.submit({"source": "A", "destination": "B", "volume_bytes": 10**9})
+    print(transfer["plan"]["finish"])
+"""
+
+from broker.client.client import ENDED, BrokerClient
+from broker.client.errors import BrokerUnreachable, ClientError, NoBroker, ProblemError
+from broker.client.locate import Endpoint, default_state_dir, locate
+
+__all__ = [
+    "ENDED",
+    "BrokerClient",
+    "BrokerUnreachable",
+    "ClientError",
+    "Endpoint",
+    "NoBroker",
+    "ProblemError",
+    "default_state_dir",
+    "locate",
+]

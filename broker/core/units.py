@@ -7,6 +7,7 @@ fit into 64 bits: Python code simply uses its integers, the compiled scans carry
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 US_PER_S = 1_000_000
 MICROBITS_PER_BYTE = 8 * US_PER_S
@@ -60,7 +61,13 @@ def to_datetime(time_us: int) -> datetime:
 
 def format_time(time_us: int) -> str:
     """Microseconds -> RFC 3339 in UTC, with microseconds only where there are any."""
-    return to_datetime(time_us).replace(tzinfo=None).isoformat() + "Z"
+    seconds, micros = divmod(time_us, US_PER_S)
+    return f"{_format_seconds(seconds)}.{micros:06d}Z" if micros else f"{_format_seconds(seconds)}Z"
+
+
+@lru_cache(maxsize=4096)  # the times of one answer, and of one moment's answers, lie within few seconds
+def _format_seconds(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def duration_for(volume_bytes: int, rate_bps: int) -> int:

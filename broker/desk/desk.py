@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import IllegalTransition
@@ -20,7 +19,7 @@ from broker.desk.books import Books
 from broker.desk.command import Alone, Command
 from broker.desk.problems import Problem
 from broker.store import bookings, idempotency, transfers
-from broker.store.session import Database, DatabaseAway
+from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +109,7 @@ class Desk:
                 await self._transact(batch)
         except DatabaseAway as away:
             _fail(batch, away)
-        except (DBAPIError, UnicodeError, OverflowError, ValueError) as error:
+        except (Unstorable, UnicodeError, OverflowError, ValueError) as error:
             if len(batch) == 1:
                 log.exception("the database refused a command")
                 _fail(batch, Problem("invalid", "the database cannot store this request", {"cause": type(error).__name__}))
@@ -128,7 +127,7 @@ class Desk:
                 outcomes, hosts, wrote = await self._attempt(batch)
             except _Restart:
                 continue
-            except IntegrityError:
+            except Taken:
                 # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
                 log.exception("a ledger version was taken; planning again")
                 self.books = Books()

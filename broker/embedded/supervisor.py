@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
+import broker
 from broker.embedded import UpError, orphans, postgres, redis
 from broker.embedded.child import Child, Program
 from broker.embedded.home import Home
@@ -53,7 +54,10 @@ class Supervisor:
             "BWB_REDIS_URL": redis.url(sockets),
             "BWB_SECRET_KEY": home.secret_key(),
         }
-        environment = defaults | given | {"BWB_STATE_DIR": str(home.path), "PYTHONUNBUFFERED": "1"}
+        # Logs are for grep: tracebacks without frames around them.
+        environment = defaults | given | {"BWB_STATE_DIR": str(home.path), "PYTHONUNBUFFERED": "1", "TYPER_STANDARD_TRACEBACK": "1"}
+        if not os.access(Path(broker.__file__).parent, os.W_OK):  # installed read-only, and perhaps without a home directory
+            environment.setdefault("NUMBA_CACHE_DIR", str(home.path / "cache"))
 
         def part(name: str, *command: str, patience_s: float, inherited: tuple[int, ...] = ()) -> Child:
             program = Program(name, (sys.executable, "-m", *command), environment, patience_s=patience_s, inherited=inherited)
@@ -214,7 +218,9 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UpError(f"port {port} of {host} is in use by another program; give another --port, or --port 0 for any") from error
+            raise UpError(
+                f"port {port} of {host} is in use by another program; give another --port, or --port 0 for any"
+            ) from error
         raise UpError(f"cannot listen on {host} port {port}: {error.strerror}") from error
     return listener
 

@@ -62,16 +62,16 @@ class Locked(NamedTuple):
     heads: dict[str, Head]
 
 
-_LOCK = text("""
-    SELECT id, version, revision, (SELECT version FROM topology) AS topology_version
-    FROM links WHERE id = ANY(:ids) AND deleted_us IS NULL ORDER BY id FOR UPDATE""")
+_LOCK = """
+    SELECT id, version, revision, (SELECT version FROM topology)
+    FROM links WHERE id = ANY(%(ids)s) AND deleted_us IS NULL ORDER BY id FOR UPDATE"""
 
 
 async def lock(connection: AsyncConnection, ids: Iterable[str]) -> Locked:
     """Lock the rows of `ids` in id order until the transaction ends, so that two desks can never wait for each other in a ring."""
-    rows = (await connection.execute(_LOCK, {"ids": sorted(ids)})).all()
-    version = rows[0].topology_version if rows else await topology_version(connection)
-    return Locked(version, {row.id: Head(row.version, row.revision) for row in rows})
+    rows = await bulk.execute(connection, _LOCK, {"ids": sorted(ids)})
+    version = rows[0][3] if rows else await topology_version(connection)
+    return Locked(version, {row[0]: Head(row[1], row[2]) for row in rows})
 
 
 async def topology_version(connection: AsyncConnection) -> int:
@@ -120,7 +120,7 @@ _LINK_COLUMNS = ("id", "source", "target", "capacity_bps", "mtu_bytes", "channel
 
 
 async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us: int, host: str | None = None) -> None:
-    """New links; one that was deleted before comes back under its old ledger version. Raises IntegrityError for a live id."""
+    """New links; one that was deleted before comes back under its old ledger version. Breaks a key (Taken) for a live id."""
     rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us, now_us] for link in new]
     columns = (*_LINK_COLUMNS, "host", "created_us", "changed_us")
     kept = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
@@ -173,17 +173,17 @@ async def _touch(connection: AsyncConnection, link_id: str, now_us: int) -> None
     await bump_topology(connection)
 
 
-_HEADS = text("""
+_HEADS = """
     UPDATE links SET version = new.version
-    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[])) AS new(id, version) WHERE links.id = new.id""")
+    FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS new(id, version) WHERE links.id = new.id"""
 
 
 async def append(connection: AsyncConnection, rows: Sequence[LedgerRow], heads: Mapping[str, int]) -> None:
     """Append `rows` and move the heads. A row whose (link, version) is taken breaks the primary key and with it the transaction."""
     if not rows:
         return
-    await bulk.copy(connection, ledger, LedgerRow._fields, rows)
-    await connection.execute(_HEADS, {"ids": list(heads), "versions": list(heads.values())})
+    await bulk.append(connection, ledger, LedgerRow._fields, rows)
+    await bulk.execute(connection, _HEADS, {"ids": list(heads), "versions": list(heads.values())})
 
 
 class Bookings(NamedTuple):

@@ -1,21 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many rows in one statement: columns travel as arrays and come out of `unnest`, so the statement text never changes and is prepared once."""
+"""Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy's share of it would be the larger one.
 
-from collections.abc import Sequence
+A few rows travel as arrays that come out of `unnest`, so the statement text never changes and is prepared once; many travel by COPY.
+"""
+
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Table, TextClause, text
+import psycopg
+from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 Row = Sequence[Any]
 
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
+# COPY takes one round trip more, and much less work a row.
+_COPY_FROM_ROWS = 32
+
+
+def driver(connection: AsyncConnection) -> "psycopg.AsyncConnection[tuple[Any, ...]]":
+    """The psycopg connection below, in the same transaction."""
+    sync = connection.sync_connection
+    assert sync is not None
+    found = sync.connection.driver_connection
+    assert isinstance(found, psycopg.AsyncConnection)
+    return found
+
+
+async def execute(connection: AsyncConnection, statement: str, values: Mapping[str, Any]) -> list[Row]:
+    """One statement with %(name)s parameters; its rows, if it returns any."""
+    cursor = await driver(connection).execute(statement.encode(), values)
+    return list(await cursor.fetchall()) if cursor.description is not None else []
+
+
+async def append(connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+    """Insert `rows` (values in the order of `columns`; JSON as text) by whichever way is faster for so many."""
+    if len(rows) < _COPY_FROM_ROWS:
+        await insert(connection, table, columns, rows)
+        return
+    statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN".encode()
+    async with driver(connection).cursor() as cursor, cursor.copy(statement) as pipe:
+        for row in rows:
+            await pipe.write_row(row)
+
+
+async def insert(
+    connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str = ""
+) -> list[Row]:
+    """Insert `rows` and return what a RETURNING in `suffix` gives."""
+    return await execute(connection, _insert(table, columns, suffix), _parameters(columns, rows)) if rows else []
+
+
+async def update(connection: AsyncConnection, table: Table, key: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
+    """Set `columns` of the rows with the given `key` (one of the columns)."""
+    if rows:
+        await execute(connection, _update(table, key, columns), _parameters(columns, rows))
+
+
+def _parameters(columns: tuple[str, ...], rows: Sequence[Row]) -> dict[str, list[Any]]:
+    return {name: list(values) for name, values in zip(columns, zip(*rows, strict=True), strict=True)}
+
+
+@cache
+def _insert(table: Table, columns: tuple[str, ...], suffix: str) -> str:
+    chosen = ", ".join(_casts(table, columns).values())
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {chosen} FROM {_source(table, columns)} {suffix}"  # noqa: S608
+
+
+@cache
+def _update(table: Table, key: str, columns: tuple[str, ...]) -> str:
+    assignments = ", ".join(f"{name} = {value}" for name, value in _casts(table, columns).items() if name != key)
+    return f"UPDATE {table.name} SET {assignments} FROM {_source(table, columns)} WHERE {table.name}.{key} = new.{key}"  # noqa: S608
 
 
 def _array_types(table: Table, columns: tuple[str, ...]) -> list[tuple[str, str]]:
-    """(array type to send, cast to apply) per column; JSON and bytes travel as text and bytea."""
+    """(array type to send, cast to apply) per column; JSON travels as text."""
     types = []
     for name in columns:
         sql_type = table.c[name].type.compile(_DIALECT)
@@ -24,52 +85,9 @@ def _array_types(table: Table, columns: tuple[str, ...]) -> list[tuple[str, str]
 
 
 def _source(table: Table, columns: tuple[str, ...]) -> str:
-    arrays = ", ".join(f"CAST(:{name} AS {sent}[])" for name, (sent, _) in zip(columns, _array_types(table, columns), strict=True))
+    arrays = ", ".join(f"%({name})s::{sent}[]" for name, (sent, _) in zip(columns, _array_types(table, columns), strict=True))
     return f"unnest({arrays}) AS new({', '.join(columns)})"
 
 
 def _casts(table: Table, columns: tuple[str, ...]) -> dict[str, str]:
     return {name: f"new.{name}{cast}" for name, (_, cast) in zip(columns, _array_types(table, columns), strict=True)}
-
-
-@cache
-def _insert(table: Table, columns: tuple[str, ...], suffix: str) -> TextClause:
-    chosen = ", ".join(_casts(table, columns).values())
-    return text(f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {chosen} FROM {_source(table, columns)} {suffix}")  # noqa: S608
-
-
-@cache
-def _update(table: Table, key: str, columns: tuple[str, ...]) -> TextClause:
-    assignments = ", ".join(f"{name} = {value}" for name, value in _casts(table, columns).items() if name != key)
-    return text(f"UPDATE {table.name} SET {assignments} FROM {_source(table, columns)} WHERE {table.name}.{key} = new.{key}")  # noqa: S608
-
-
-def _parameters(columns: tuple[str, ...], rows: Sequence[Row]) -> dict[str, list[Any]]:
-    return {name: list(values) for name, values in zip(columns, zip(*rows, strict=True), strict=True)}
-
-
-async def insert(
-    connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str = ""
-) -> list[Row]:
-    """Insert `rows` (values in the order of `columns`; JSON values as text). Returns what a RETURNING in `suffix` gives."""
-    if not rows:
-        return []
-    result = await connection.execute(_insert(table, columns, suffix), _parameters(columns, rows))
-    return list(result) if result.returns_rows else []
-
-
-async def copy(connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
-    """As `insert`, by COPY: the least work a row on both sides, where there is no conflict to resolve and nothing to return."""
-    if not rows:
-        return
-    driver = (await connection.get_raw_connection()).driver_connection
-    assert driver is not None
-    async with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({', '.join(columns)}) FROM STDIN") as pipe:
-        for row in rows:
-            await pipe.write_row(row)
-
-
-async def update(connection: AsyncConnection, table: Table, key: str, columns: tuple[str, ...], rows: Sequence[Row]) -> None:
-    """Set `columns` of the rows with the given `key` (one of the columns)."""
-    if rows:
-        await connection.execute(_update(table, key, columns), _parameters(columns, rows))

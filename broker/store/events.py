@@ -47,7 +47,7 @@ class StoredEvent(NamedTuple):
 
 async def append(connection: AsyncConnection, new: Sequence[Event]) -> None:
     rows = [(*event[:5], _json(event.before), _json(event.after)) for event in new]
-    await bulk.copy(connection, events, Event._fields, rows)
+    await bulk.append(connection, events, Event._fields, rows)
 
 
 def _json(value: dict[str, Any] | None) -> str | None:

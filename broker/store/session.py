@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
+import psycopg
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -17,6 +18,14 @@ _SERVER_OPTIONS = "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_trans
 
 class DatabaseAway(Exception):
     """PostgreSQL cannot be reached (now). Nothing was answered that was not committed; the caller may try again."""
+
+
+class Taken(Exception):
+    """A row with this key exists, or a constraint forbids this one."""
+
+
+class Unstorable(Exception):
+    """PostgreSQL refuses a value or a statement."""
 
 
 def _dumps(value: Any) -> str:
@@ -45,14 +54,15 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """One transaction: committed when the block ends, rolled back when it raises. Raises DatabaseAway when the server is gone."""
+        """One transaction: committed when the block ends, rolled back when it raises.
+
+        Raises DatabaseAway, Taken or Unstorable in place of the driver's errors.
+        """
         try:
             async with self.engine.begin() as connection:
                 yield connection
-        except DBAPIError as error:
-            if is_away(error):
-                raise DatabaseAway(type(error.orig).__name__) from error
-            raise
+        except (DBAPIError, psycopg.Error) as error:
+            raise _translated(error) from error
         except (PoolTimeout, OSError) as error:
             raise DatabaseAway(str(error)) from error
 
@@ -60,11 +70,17 @@ class Database:
         await self.engine.dispose()
 
 
-def is_away(error: DBAPIError) -> bool:
-    """Is it the server that is missing, restarting or stuck, and not the statement that is wrong?"""
-    sqlstate = str(getattr(error.orig, "sqlstate", None) or "")
-    lost = error.connection_invalidated or isinstance(error, InterfaceError)
-    # 08 connection, 57P shutdown, 53 no resources, 55P03 lock time-out, 40 serialisation and deadlock: all pass.
-    return lost or (
-        isinstance(error, OperationalError) and (not sqlstate or sqlstate.startswith(("08", "57", "53", "55P", "40", "25P03")))
-    )
+def _translated(error: DBAPIError | psycopg.Error) -> Exception:
+    original = error.orig if isinstance(error, DBAPIError) else error
+    sqlstate = str(getattr(original, "sqlstate", None) or "")
+    # Without a SQLSTATE the connection broke. 08 connection, 57 shutdown, 53 no resources, 55P03 lock time-out, 25P03 idle time-out,
+    # 40 serialisation and deadlock: all pass.
+    if isinstance(original, psycopg.OperationalError) and (
+        not sqlstate or sqlstate.startswith(("08", "57", "53", "55P", "25P03", "40"))
+    ):
+        return DatabaseAway(type(original).__name__)
+    if isinstance(original, psycopg.InterfaceError):
+        return DatabaseAway(type(original).__name__)
+    if isinstance(original, psycopg.IntegrityError):
+        return Taken(str(original))
+    return Unstorable(str(original))

@@ -103,7 +103,7 @@ def _from_row(row: Row[Any]) -> Transfer:
 
 
 async def insert(connection: AsyncConnection, new: Sequence[Transfer]) -> None:
-    await bulk.copy(connection, transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
+    await bulk.append(connection, transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
 
 
 async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:

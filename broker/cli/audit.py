@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb audit`: are all promises still true?"""
+
+import typer
+from rich.text import Text
+
+from broker.cli import context
+from broker.cli.context import AsJson, StateDir
+from broker.cli.quantities import show_duration
+
+# What each check of the broker proves, for people. A check that is not here is shown by its name.
+MEANINGS = {
+    "over_capacity": "no link is booked over its capacity at any instant",
+    "volume_not_carried": "every live transfer's segments carry its volume",
+    "outside_the_times_asked": "no segment lies before not_before, after the deadline, or above Rmax",
+    "ledger_differs_from_plan": "the ledger holds exactly what the plans say",
+    "ended_but_booked": "what has ended holds no capacity",
+    "head_behind_ledger": "each link's version is its newest booking's",
+    "key_used_twice": "no idempotency key made two transfers",
+}
+_MOST_ROWS = 5
+
+
+def audit_command(state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """Have the broker prove its promises from the database alone, without the planners' code.
+
+    Exit status 1 when an invariant is broken.
+    """
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.audit()
+    if as_json:
+        context.show_json(found)
+    else:
+        rows = context.table("Check", "Proves that", "Result")
+        for name, violations in found["violations"].items():
+            result = Text(f"{len(violations)} violations", style="bold red") if violations else Text("ok", style="green")
+            rows.add_row(name, MEANINGS.get(name, ""), result)
+        context.show_table(rows)
+        for name, violations in found["violations"].items():
+            for row in violations[:_MOST_ROWS]:
+                context.out.print(Text(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items())), soft_wrap=True)
+        verdict = "all invariants hold" if found["clean"] else "INVARIANTS ARE BROKEN"
+        context.out.print(f"{verdict} at {found['at']} (checked in {show_duration(found['took_us'])})", soft_wrap=True)
+    if not found["clean"]:
+        raise typer.Exit(context.FAILED)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the client commands share: options, the connection, exit codes, and how an answer or a refusal is shown.
+
+Exit codes: 0 done; 1 refused or failed; 2 not understood (nothing was sent); 3 the broker cannot be found or reached; 130 ctrl-C.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.quantities import show_size, show_time
+from broker.client import BrokerClient, ClientError, ProblemError
+from broker.core.units import parse_time
+
+FAILED, MISUSED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
+PATIENCE_S = 5.0  # somebody waits at a terminal; BWB_PATIENCE_S sets another
+
+StateDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--state-dir",
+        help="State directory of `bwb up`. Default: BWB_URL and BWB_TOKEN, else BWB_STATE_DIR, else the user's state directory.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON.")]
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+STATE_STYLES = {
+    "HELD": "yellow", "RESERVED": "cyan", "ACTIVE": "bold blue", "FINISHED": "green", "FAILED": "bold red",
+    "CANCELED": "dim", "EXPIRED": "red",
+}  # fmt: skip
+
+
+def command_group(about: str) -> typer.Typer:
+    return typer.Typer(help=about, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+@contextmanager
+def broker(state_dir: Path | None, as_json: bool = False) -> Iterator[BrokerClient]:
+    """A client; what goes wrong with it becomes a message on standard error (with --json: the problem on standard output) and a code."""
+    patience = None if "BWB_PATIENCE_S" in os.environ else PATIENCE_S
+    try:
+        with BrokerClient.find(state_dir, patience) as client:
+            yield client
+    except ProblemError as problem:
+        if as_json:
+            show_json(problem.document)
+        else:
+            show_problem(problem.document)
+        raise typer.Exit(FAILED) from None
+    except ClientError as error:
+        fail(str(error), UNREACHABLE)
+
+
+def fail(message: str, code: int = FAILED) -> NoReturn:
+    err.print(Text(f"error: {message}", style="red"), soft_wrap=True)
+    raise typer.Exit(code)
+
+
+def show_json(document: Any) -> None:
+    typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+
+
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", no_wrap=True)
+    return made
+
+
+def show_table(rows: Table) -> None:
+    """Whole words even where nobody looks at a terminal: a pipe has no width."""
+    width = out.width if out.is_terminal else max(out.measure(rows).maximum, 80)
+    out.print(rows, width=width, soft_wrap=not out.is_terminal, crop=False)
+
+
+def show_fields(fields: Mapping[str, Any]) -> None:
+    """NAME  value, one a line; what is None is left out."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in fields.items():
+        if value is not None:
+            grid.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+    show_table(grid)
+
+
+def state_text(transfer: Mapping[str, Any]) -> Text:
+    text = Text(transfer["state"], style=STATE_STYLES.get(transfer["state"], ""))
+    return text.append(" paused", style="yellow") if transfer["paused"] and transfer["state"] in ("RESERVED", "ACTIVE") else text
+
+
+def show_problem(problem: Mapping[str, Any]) -> None:
+    """A refusal for people: what, why, what stands in the way, and what could be had."""
+    code = str(problem.get("type", "")).rsplit("/", 1)[-1]
+    title = Text(f"{problem.get('title') or code} ({problem.get('status')})", style="bold red")
+    err.print(title.append(f": {problem.get('detail', '')}", style="not bold red"), soft_wrap=True)
+    if binding := problem.get("binding"):
+        interval = binding["interval"]
+        line = f"  limited by link {binding['link']} between {show_time(interval['from'])} and {show_time(interval['to'])}"
+        holders = binding.get("reservations") or []
+        err.print(Text(line + (f", booked there: {', '.join(holders)}" if holders else "")), soft_wrap=True)
+    if offers := problem.get("counter_offers"):
+        err.print(Text("  what could be had instead:", style="bold"))
+        for offer in offers:
+            err.print(Text("    " + _offer(offer)), soft_wrap=True)
+    for promise in problem.get("broken") or []:
+        label = f" ({promise['label']})" if promise.get("label") else ""
+        err.print(Text(f"  promised to {promise['id']}{label}: done by {promise['finish']}"), soft_wrap=True)
+    if code == "unauthorized":
+        err.print("  is the token revoked or expired? `bwb token create` makes a new one")
+
+
+def _offer(offer: Mapping[str, Any]) -> str:
+    match offer.get("kind"):
+        case "earliest_finish":
+            return f"without a deadline: done at {offer['finish']}"
+        case "smallest_deadline":
+            return f"with a later deadline: --deadline {offer['deadline']}"
+        case "largest_volume":
+            return f"less by that deadline: --size {offer['volume_bytes']} ({show_size(offer['volume_bytes'])})"
+        case _:
+            return str(offer.get("detail") or offer)
+
+
+def rate_at(transfer: Mapping[str, Any], now_us: int) -> int:
+    """What is booked for it at an instant."""
+    for segment in transfer["plan"]["segments"]:
+        if parse_time(segment["begin"]) <= now_us < parse_time(segment["end"]):
+            return int(segment["rate_bps"])
+    return 0
+
+
+def stdin_or_file(path: Path) -> Any:
+    """JSON of a file, `-` for standard input."""
+    try:
+        return orjson.loads(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
+    except OSError as error:
+        fail(f"{path}: cannot be read: {error.strerror}", MISUSED)
+    except ValueError as error:
+        fail(f"{path}: is not JSON: {error}", MISUSED)

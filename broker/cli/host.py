@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb host`: the transfer hosts and their agents."""
+
+import shlex
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from broker.cli import context
+from broker.cli.context import AsJson, StateDir
+from broker.cli.quantities import DURATION, RATE, show_duration, show_rate, show_time
+from broker.client.documents import Host
+from broker.core.units import US_PER_S
+
+host = context.command_group("Transfer hosts and their agents.")
+
+
+@host.command("list")
+def list_hosts(state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """All enrolled hosts, and whether their agents were heard of lately."""
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.hosts()
+    if as_json:
+        context.show_json(found)
+        return
+    rows = context.table("Host", "Node", "NIC", "Agent", "Clock offset", "Last seen", right=("NIC", "Clock offset"))
+    for item in found:
+        rows.add_row(
+            item["name"], item["node"], show_rate(item["nic_bps"]), _agent(item), _offset(item) or "-", show_time(item["last_seen"])
+        )
+    context.show_table(rows)
+
+
+@host.command()
+def show(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """One host in full."""
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.host(name)
+    if as_json:
+        context.show_json(found)
+        return
+    capabilities = ", ".join(f"{key} {value}" for key, value in (found["capabilities"] or {}).items())
+    context.show_fields(
+        {
+            "host": found["name"],
+            "node": found["node"],
+            "nic": show_rate(found["nic_bps"]),
+            "agent": _agent(found),
+            "version": found["agent_version"],
+            "data address": found["data_address"] + (" (TLS)" if found["tls"] else ""),
+            "clock offset": _offset(found),
+            "capabilities": capabilities or None,
+            "enrolled": found["enrolled"],
+            "last seen": found["last_seen"],
+        }
+    )
+
+
+@host.command()
+def enrol(
+    name: Annotated[str, typer.Argument(help="The host's name, as transfers will name it.")],
+    node: Annotated[str, typer.Option(help="The node of the network that it is attached to.")],
+    nic: Annotated[int, typer.Option(click_type=RATE, help="What its NIC carries: 25G, 100G (bit/s).")],
+    ttl: Annotated[int, typer.Option(click_type=DURATION, help="How long the one-time token is good for.")] = 3600 * US_PER_S,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the command with which the host's administrator makes it known to the broker.
+
+    It carries a one-time token in its environment, where other users of the host cannot see it. A host that enrols again gets a new
+    identity; the old one ends.
+
+    \b
+    Example
+      bwb host enrol dtn-a --node A --nic 100G --ttl 2d
+    """
+    with context.broker(state_dir, as_json) as broker:
+        made = broker.enrolment_token(name, node, nic, -(-ttl // US_PER_S))
+        url = broker.url
+    # The leading space keeps it out of the history of shells that are set so; `read` keeps it out of the others, too.
+    command = (
+        f"BWB_ENROLMENT_TOKEN={made['token']} bwb-agent enrol --broker {shlex.quote(url)} "
+        f"--state-dir /var/lib/bwb --advertise {shlex.quote(name)}:7411 --tls"
+    )
+    if as_json:
+        context.show_json({**made, "command": command})
+        return
+    context.err.print(f"on {name}, before {made['expires']} (good for one use):", soft_wrap=True)
+    typer.echo(f" {command}")
+    if "//127." in url or "//localhost" in url or "//[::1]" in url:
+        context.err.print("this broker listens on this machine only: for other hosts, run it with --host", style="yellow")
+
+
+@host.command()
+def drain(
+    name: str,
+    undo: Annotated[bool, typer.Option("--undo", help="Take new transfers again.")] = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a host finish what it has, and give it nothing new. --undo takes it back."""
+    with context.broker(state_dir, as_json) as broker:
+        changed = broker.drain(name, not undo)
+    if as_json:
+        context.show_json(changed)
+    else:
+        context.out.print(f"{name} takes new transfers" if undo else f"{name} finishes what it has and takes nothing new")
+
+
+def _agent(found: Host) -> Text:
+    word = Text("up", style="green") if found["up"] else Text("down", style="bold red")
+    return word.append(", drained", style="yellow") if found["drained"] else word
+
+
+def _offset(found: Host) -> str | None:
+    clock = found["clock"]
+    return None if clock is None else f"{show_duration(clock['offset_us'])} ± {show_duration(clock['error_us'])}"

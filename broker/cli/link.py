@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb link`: the network, what is free of it when, and maintenance windows."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from broker.cli import context, plot
+from broker.cli.context import AsJson, StateDir
+from broker.cli.quantities import DURATION, RATE, STEP, WHEN, show_rate
+from broker.client.documents import Link, LinkChange
+
+link = context.command_group("Links: directed, with a capacity that may change over time.")
+
+Replan = Annotated[
+    bool,
+    typer.Option("--replan", help="Go on although promises break: transfers in the way are planned anew. Default: refuse."),
+]
+Capacity = Annotated[int | None, typer.Option(click_type=RATE, help="10G, 800M (bit/s).")]
+Mtu = Annotated[int | None, typer.Option(help="Given: the capacity is the line rate, and the payload share of it is booked.")]
+Channel = Annotated[int | None, typer.Option(click_type=RATE, help="Rates are whole multiples of it.")]
+Slot = Annotated[int | None, typer.Option(click_type=DURATION, help="Booked times are whole multiples of it: 1s, 100ms.")]
+Metric = Annotated[int | None, typer.Option(help="Of several paths the one with the least sum is taken.")]
+Available = Annotated[
+    list[Any] | None,
+    typer.Option(
+        click_type=STEP, metavar="TIME=RATE", help="From TIME on, RATE may be used: +10min=200M. Repeat, in order of time."
+    ),
+]
+
+
+class Kind(StrEnum):
+    maintenance = "maintenance"
+    outage = "outage"
+    background = "background"
+
+
+@link.command()
+def create(
+    link_id: Annotated[str | None, typer.Argument(metavar="ID")] = None,
+    source: Annotated[str | None, typer.Argument(help="Node that it leaves.")] = None,
+    target: Annotated[str | None, typer.Argument(help="Node that it leads to.")] = None,
+    capacity: Capacity = None,
+    both: Annotated[bool, typer.Option("--both", help="Also the way back, as ID~back.")] = False,
+    mtu: Mtu = None,
+    channel: Channel = None,
+    slot: Slot = None,
+    metric: Metric = None,
+    available: Available = None,
+    file: Annotated[
+        Path | None, typer.Option(help="All links of a NET.json (as `bwb plan` reads it); - for standard input.")
+    ] = None,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add a link, or all links of a file.
+
+    \b
+    Examples
+      bwb link create L1 A B --capacity 10G
+      bwb link create L1 A B --capacity 10G --both --mtu 9000
+      bwb link create L2 A C --capacity 10G --available +1h=2G --available +2h=10G
+      bwb link create --file NET.json
+    """
+    if file is not None:
+        if link_id is not None:
+            context.fail("give a link or --file, not both", context.MISUSED)
+        wanted = _links_of(file)
+    else:
+        if link_id is None or source is None or target is None or capacity is None:
+            context.fail("give ID SOURCE TARGET and --capacity, or --file NET.json", context.MISUSED)
+        one = _given(capacity, mtu, channel, slot, metric, available) | {"id": link_id, "source": source, "target": target}
+        wanted = [one, one | {"id": f"{link_id}~back", "source": target, "target": source}] if both else [one]
+    made = []
+    with context.broker(state_dir, as_json) as broker:
+        for item in wanted:
+            made.append(broker.create_link(item))
+            if not as_json:
+                context.out.print(f"{made[-1]['id']}: {made[-1]['source']} -> {made[-1]['target']}, {_capacity(made[-1])}")
+    if as_json:
+        context.show_json(made if file is not None or both else made[0])
+
+
+@link.command("list")
+def list_links(state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """All links; hosts' NICs are links, too."""
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.links()
+    if as_json:
+        context.show_json(found)
+        return
+    rows = context.table("Link", "From", "To", "Capacity", "Windows", "Bookings", "Host", right=("Capacity", "Windows", "Bookings"))
+    for item in found:
+        windows = str(len(item["windows"]) or "-")
+        rows.add_row(
+            item["id"], item["source"], item["target"], _capacity(item), windows, str(item["version"]), item["host"] or "-"
+        )
+    context.show_table(rows)
+
+
+@link.command()
+def show(link_id: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """One link, with its capacity steps and windows."""
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.link(link_id)
+    if as_json:
+        context.show_json(found)
+    else:
+        _show_link(found)
+
+
+@link.command()
+def change(
+    link_id: str,
+    capacity: Capacity = None,
+    mtu: Mtu = None,
+    channel: Channel = None,
+    slot: Slot = None,
+    metric: Metric = None,
+    available: Available = None,
+    steady: Annotated[bool, typer.Option("--steady", help="Forget the steps of --available: the capacity is what it is.")] = False,
+    replan: Replan = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a link. Lowering it under what is booked is refused, with the promises that would break; --replan goes on.
+
+    \b
+    Examples
+      bwb link change L1 --capacity 40G
+      bwb link change L1 --available now=8G --available +6h=10G --replan
+    """
+    fields = _given(capacity, mtu, channel, slot, metric, available) | ({"available": []} if steady else {})
+    if not fields:
+        context.fail("give at least one thing to change", context.MISUSED)
+    with context.broker(state_dir, as_json) as broker:
+        changed = broker.change_link(link_id, fields | {"on_broken": "replan" if replan else "refuse"})
+    _show_change(changed, as_json)
+
+
+@link.command()
+def delete(link_id: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """Remove a link that nothing is booked on."""
+    with context.broker(state_dir, as_json) as broker:
+        broker.delete_link(link_id)
+    if as_json:
+        context.show_json({"id": link_id, "deleted": True})
+    else:
+        context.out.print(f"{link_id} is deleted")
+
+
+@link.command()
+def calendar(
+    link_id: str,
+    begin: Annotated[str, typer.Option("--from", click_type=WHEN, help="RFC 3339, now, or from now: +10min.")] = "now",
+    end: Annotated[str, typer.Option("--to", click_type=WHEN, help="As --from.")] = "+1h",
+    steps: Annotated[bool, typer.Option("--steps", help="Also the figures.")] = False,
+    points: Annotated[int, typer.Option(min=2, max=100_000, help="More steps than this are thinned out, keeping peaks.")] = 2000,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plot what is booked and what is free on a link.
+
+    \b
+    Examples
+      bwb link calendar L1
+      bwb link calendar L1 --from 2026-12-01T00:00:00Z --to 2026-12-02T00:00:00Z --steps
+    """
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.calendar(link_id, begin, end, points)
+    if as_json:
+        context.show_json(found)
+        return
+    context.out.print(plot.calendar(found, context.out.width), soft_wrap=True)
+    if steps:
+        rows = context.table("From", "Capacity", "Booked", "Free", right=("Capacity", "Booked", "Free"))
+        for step in found["steps"]:
+            rows.add_row(step["begin"], *(show_rate(step[name]) for name in ("capacity_bps", "booked_bps", "free_bps")))
+        context.show_table(rows)
+        if found["decimated"]:
+            context.out.print(f"thinned out to {len(found['steps'])} steps; --points gives more")
+
+
+@link.command()
+def window(
+    link_id: str,
+    begin: Annotated[str, typer.Option("--from", click_type=WHEN, help="RFC 3339, now, or from now: +10min.")] = "now",
+    end: Annotated[str | None, typer.Option("--to", click_type=WHEN, help="As --from.")] = None,
+    rate: Annotated[int, typer.Option(click_type=RATE, help="What may be used meanwhile.")] = 0,
+    kind: Kind = Kind.maintenance,
+    reason: Annotated[str | None, typer.Option(help="For those who read the audit log.")] = None,
+    remove: Annotated[str | None, typer.Option(metavar="WINDOW", help="Take this window away instead.")] = None,
+    replan: Replan = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """For a while, no more than --rate of a link may be used: maintenance, an outage, background traffic.
+
+    \b
+    Examples
+      bwb link window L1 --from +2h --to +4h --reason "line card"
+      bwb link window L1 --to +1h --rate 2G --kind background --replan
+      bwb link window L1 --remove win_01jd...
+    """
+    if (end is None) == (remove is None):
+        context.fail("give --to for a new window, or --remove", context.MISUSED)
+    with context.broker(state_dir, as_json) as broker:
+        if remove is not None:
+            changed = broker.remove_window(link_id, remove)
+        else:
+            body = {"begin": begin, "end": end, "bps": rate, "kind": str(kind), "reason": reason}
+            changed = broker.add_window(link_id, body | {"on_broken": "replan" if replan else "refuse"})
+    _show_change(changed, as_json)
+
+
+def _given(
+    capacity: int | None, mtu: int | None, channel: int | None, slot: int | None, metric: int | None, available: list[Any] | None
+) -> dict[str, Any]:
+    fields = {"capacity_bps": capacity, "mtu_bytes": mtu, "channel_bps": channel, "slot_us": slot, "metric": metric}
+    return {name: value for name, value in (fields | {"available": available or None}).items() if value is not None}
+
+
+def _links_of(file: Path) -> list[dict[str, Any]]:
+    document = context.stdin_or_file(file)
+    links = document.get("links") if isinstance(document, dict) else None
+    if not isinstance(links, list) or not all(isinstance(item, dict) for item in links):
+        context.fail(f'{file}: want {{"links": [...]}}, as `bwb plan` reads it', context.MISUSED)
+    # null means "not given" in NET.json; the API says so by leaving it out
+    return [{name: value for name, value in item.items() if value is not None} for item in links]
+
+
+def _capacity(found: Link) -> str:
+    return show_rate(found["capacity_bps"]) + ("*" if found["available"] else "")
+
+
+def _show_link(found: Link) -> None:
+    context.show_fields(
+        {
+            "link": found["id"],
+            "from": found["source"],
+            "to": found["target"],
+            "capacity": show_rate(found["capacity_bps"]),
+            "mtu": found["mtu_bytes"],
+            "channel": None if found["channel_bps"] is None else show_rate(found["channel_bps"]),
+            "slot": None if found["slot_us"] == 1 else f"{found['slot_us']} µs",
+            "metric": found["metric"],
+            "NIC of host": found["host"],
+            "revision": found["revision"],
+        }
+    )
+    for step in found["available"]:
+        context.out.print(f"from {step['from']}: {show_rate(step['bps'])}", soft_wrap=True)
+    for item in found["windows"]:
+        reason = f": {item['reason']}" if item["reason"] else ""
+        line = f"{item['kind']} {item['id']} {item['begin']} - {item['end']}: {show_rate(item['bps'])}{reason}"
+        context.out.print(line, soft_wrap=True, markup=False)
+
+
+def _show_change(changed: LinkChange, as_json: bool) -> None:
+    if as_json:
+        context.show_json(changed)
+        return
+    _show_link(changed)
+    if changed["replanned"]:
+        context.out.print(f"planned anew: {', '.join(changed['replanned'])}", soft_wrap=True)
+    if changed["broken"]:
+        context.out.print(f"promises broken: {', '.join(changed['broken'])}", style="bold red", soft_wrap=True)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BrokerClient: the REST API as methods. It waits for a broker that restarts, and never books anything twice."""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, cast
+from urllib.parse import quote as quoted
+
+import httpx
+
+from broker.client.documents import (
+    Audit,
+    BatchItem,
+    Calendar,
+    EnrolmentToken,
+    Event,
+    Host,
+    Link,
+    LinkChange,
+    NewToken,
+    Quote,
+    Token,
+    Transfer,
+)
+from broker.client.errors import BrokerUnreachable, ProblemError
+from broker.client.locate import locate
+from broker.client.sse import messages
+from broker.core.transfer import ENDED as _ENDED_STATES
+
+ENDED = frozenset(str(state) for state in _ENDED_STATES)
+
+PATIENCE_S = 30.0
+_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_SILENCE_S = 25.0  # of an event stream, which has a heartbeat every 10 s
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 3.0
+
+Json = Mapping[str, Any]
+Action = Literal["commit", "cancel", "pause", "resume"]
+
+
+class BrokerClient:
+    """One broker, one token. Usable from several threads.
+
+    A request that got no answer, or 503, is sent again until `patience_s` have passed, where that is safe: reads, what has an
+    Idempotency-Key (submissions always have one), and what never reached the broker. Raises ProblemError for a refusal (its
+    `document` explains it) and BrokerUnreachable.
+    """
+
+    def __init__(self, url: str, token: str, patience_s: float | None = None) -> None:
+        self.url = url
+        self.patience_s = float(os.environ.get("BWB_PATIENCE_S", PATIENCE_S)) if patience_s is None else patience_s
+        headers = {"Authorization": f"Bearer {token}", "User-Agent": "bwb-client"}
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=_TIMEOUT)
+
+    @classmethod
+    def find(cls, state_dir: Path | None = None, patience_s: float | None = None) -> Self:
+        """The broker of a state directory, of BWB_URL and BWB_TOKEN, or of the default state directory. Raises NoBroker."""
+        endpoint = locate(state_dir)
+        return cls(endpoint.url, endpoint.token, patience_s)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # -- transfers -------------------------------------------------------------------------------------------------------------
+
+    def submit(self, request: Json, idempotency_key: str | None = None) -> Transfer:
+        """Book a transfer. With a key of your own, the same call after a crash of yours gives the same transfer."""
+        return cast(Transfer, self._post("transfers", request, idempotency_key or uuid.uuid4().hex))
+
+    def submit_batch(self, requests: Sequence[Json], idempotency_key: str | None = None) -> list[BatchItem]:
+        """Book many, each for itself: items have a `status` and a `transfer` or a `problem`, in the order of `requests`."""
+        return cast(list[BatchItem], self._post("transfers/batch", list(requests), idempotency_key or uuid.uuid4().hex)["items"])
+
+    def quote(self, request: Json, planners: Sequence[str] | None = None) -> list[Quote]:
+        """What each of `planners` would book now. Nothing is booked."""
+        body = dict(request) | ({"planners": list(planners)} if planners else {})
+        return cast(list[Quote], self._read("POST", "quotes", json=body)["quotes"])
+
+    def transfer(self, transfer_id: str) -> Transfer:
+        return cast(Transfer, self._read("GET", f"transfers/{_part(transfer_id)}"))
+
+    def transfers(self, *, page_size: int = 100, **filters: str | Sequence[str] | None) -> Iterator[Transfer]:
+        """Newest first. Filters: state (one or several), project, node, mode, search."""
+        given: dict[str, Any] = {name: value for name, value in filters.items() if value}
+        cursor: str | None = None
+        while True:
+            page = self._read("GET", "transfers", params=given | {"limit": page_size} | ({"cursor": cursor} if cursor else {}))
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def change(self, transfer_id: str, fields: Json, revision: int | None = None) -> Transfer:
+        """Change what is asked; `revision` guards against changing what somebody else changed meanwhile."""
+        headers = {} if revision is None else {"If-Match": f'"{revision}"'}
+        return cast(Transfer, self._write("PATCH", f"transfers/{_part(transfer_id)}", json=dict(fields), headers=headers))
+
+    def act(self, transfer_id: str, action: Action) -> Transfer:
+        return cast(Transfer, self._write("POST", f"transfers/{_part(transfer_id)}/{action}"))
+
+    def history(self, transfer_id: str) -> list[Event]:
+        return cast(list[Event], self._read("GET", f"transfers/{_part(transfer_id)}/events"))
+
+    def wait(self, transfer_id: str, timeout_s: float | None = None) -> Transfer:
+        """The transfer once it has ended, however it did. Raises TimeoutError."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            transfer = self.transfer(transfer_id)
+            if transfer["state"] in ENDED:
+                return transfer
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{transfer_id} is {transfer['state']} after {timeout_s} s")
+            time.sleep(0.5)
+
+    def events(self, subject: str | None = None, last_event_id: str | None = None) -> Iterator[Event]:
+        """Every change from now on (or behind `last_event_id`), for ever. A lost connection is taken up where it broke."""
+        failing_since: float | None = None
+        pause = _FIRST_PAUSE_S
+        while True:
+            headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+            try:
+                parameters = {} if subject is None else {"subject": subject}
+                timeout = httpx.Timeout(_TIMEOUT.connect, read=_SILENCE_S)
+                with self._http.stream("GET", "/v1/events", params=parameters, headers=headers, timeout=timeout) as response:
+                    if response.status_code != 503:
+                        _refuse_errors(response)
+                        failing_since, pause = None, _FIRST_PAUSE_S
+                        for message in messages(response.iter_lines()):
+                            last_event_id = message.id
+                            yield cast(Event, json.loads(message.data))
+                problem = "the stream ended"
+            except httpx.TransportError as error:
+                problem = str(error) or type(error).__name__
+            now = time.monotonic()
+            failing_since = now if failing_since is None else failing_since
+            if now - failing_since >= self.patience_s:
+                raise BrokerUnreachable(f"no answer from {self.url}: {problem}")
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+    # -- the network -----------------------------------------------------------------------------------------------------------
+
+    def links(self) -> list[Link]:
+        return cast(list[Link], self._read("GET", "links"))
+
+    def link(self, link_id: str) -> Link:
+        return cast(Link, self._read("GET", f"links/{_part(link_id)}"))
+
+    def create_link(self, link: Json) -> Link:
+        return cast(Link, self._write("POST", "links", json=dict(link)))
+
+    def change_link(self, link_id: str, fields: Json) -> LinkChange:
+        """Lowering it under what is booked is refused (`breaks-promises`) unless `on_broken` is "replan"."""
+        return cast(LinkChange, self._write("PATCH", f"links/{_part(link_id)}", json=dict(fields)))
+
+    def delete_link(self, link_id: str) -> None:
+        self._write("DELETE", f"links/{_part(link_id)}")
+
+    def calendar(self, link_id: str, begin: str | None = None, end: str | None = None, points: int | None = None) -> Calendar:
+        """Steps of capacity, booked and free rate; by default of the next 24 hours."""
+        wanted = {"from": begin, "to": end, "points": points}
+        parameters = {name: value for name, value in wanted.items() if value is not None}
+        return cast(Calendar, self._read("GET", f"links/{_part(link_id)}/calendar", params=parameters))
+
+    def add_window(self, link_id: str, window: Json) -> LinkChange:
+        return cast(LinkChange, self._write("POST", f"links/{_part(link_id)}/windows", json=dict(window)))
+
+    def remove_window(self, link_id: str, window_id: str) -> LinkChange:
+        return cast(LinkChange, self._write("DELETE", f"links/{_part(link_id)}/windows/{_part(window_id)}"))
+
+    # -- hosts, tokens, health -------------------------------------------------------------------------------------------------
+
+    def hosts(self) -> list[Host]:
+        return cast(list[Host], self._read("GET", "hosts"))
+
+    def host(self, name: str) -> Host:
+        return cast(Host, self._read("GET", f"hosts/{_part(name)}"))
+
+    def enrolment_token(self, host: str, node: str, nic_bps: int, ttl_s: int = 3600) -> EnrolmentToken:
+        body = {"host": host, "node": node, "nic_bps": nic_bps, "ttl_s": ttl_s}
+        return cast(EnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
+
+    def drain(self, host: str, drained: bool = True) -> Host:
+        return cast(Host, self._write("PATCH", f"hosts/{_part(host)}", json={"drained": drained}))
+
+    def tokens(self) -> list[Token]:
+        return cast(list[Token], self._read("GET", "tokens"))
+
+    def create_token(self, name: str, scopes: Sequence[str], expires: str | None = None) -> NewToken:
+        body = {"name": name, "scopes": list(scopes), "expires": expires}
+        return cast(NewToken, self._write("POST", "tokens", json=body))
+
+    def revoke_token(self, token_id: str) -> None:
+        self._write("DELETE", f"tokens/{_part(token_id)}")
+
+    def audit(self) -> Audit:
+        """Have the invariants proven now."""
+        return cast(Audit, self._read("GET", "audit"))
+
+    # -- one request -----------------------------------------------------------------------------------------------------------
+
+    def _post(self, path: str, body: Any, key: str) -> Any:
+        return self._request("POST", path, repeatable=True, json=body, headers={"Idempotency-Key": key})
+
+    def _read(self, method: str, path: str, **options: Any) -> Any:
+        return self._request(method, path, repeatable=True, **options)
+
+    def _write(self, method: str, path: str, **options: Any) -> Any:
+        return self._request(method, path, repeatable=False, **options)
+
+    def _request(self, method: str, path: str, *, repeatable: bool, **options: Any) -> Any:
+        give_up = time.monotonic() + self.patience_s
+        pause = _FIRST_PAUSE_S
+        while True:
+            wait = pause
+            try:
+                response = self._http.request(method, f"/v1/{path}", **options)
+                if response.status_code != 503 or time.monotonic() + (wait := max(pause, _retry_after(response))) > give_up:
+                    return _content(response)
+            except httpx.TransportError as error:
+                reached = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if time.monotonic() + wait > give_up or (reached and not repeatable):
+                    raise BrokerUnreachable(f"no answer from {self.url}: {error or type(error).__name__}") from None
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def _part(text: str) -> str:
+    """One segment of a path, whatever is in it."""
+    return quoted(text, safe="~:@+") or "-"
+
+
+def _retry_after(response: httpx.Response) -> float:
+    with suppress(ValueError):
+        return min(float(response.headers.get("Retry-After", "0")), PATIENCE_S)
+    return 0.0
+
+
+def _content(response: httpx.Response) -> Any:
+    _refuse_errors(response)
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError:
+        raise BrokerUnreachable(f"what answers at {response.url} is no broker") from None
+
+
+def _refuse_errors(response: httpx.Response) -> None:
+    if response.is_success:
+        return
+    response.read()
+    try:
+        document = dict(response.json())
+    except (ValueError, TypeError):  # a proxy's page, or not a broker at all
+        document = {"type": "about:blank", "title": response.reason_phrase, "detail": response.text[:200].strip()}
+    raise ProblemError({"status": response.status_code, **document})

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON documents that the broker answers with. api-spec/openapi.yaml defines them; a test compares field by field."""
+
+from typing import Any, TypedDict
+
+
+class Segment(TypedDict):
+    begin: str
+    end: str
+    rate_bps: int
+    path: list[str]
+
+
+class Plan(TypedDict):
+    planner: str
+    start: str | None
+    finish: str | None
+    segments: list[Segment]
+    metrics: dict[str, float | int | None]
+
+
+class WaitingReason(TypedDict):
+    code: str
+    detail: str
+    limited_by: str | None
+    until: str | None
+
+
+class Transfer(TypedDict):
+    id: str
+    state: str
+    mode: str
+    source: str
+    destination: str
+    volume_bytes: int
+    booked_bytes: int
+    rate_max_bps: int | None
+    rate_min_bps: int | None
+    not_before: str
+    deadline: str | None
+    duration_s: int | None
+    priority: int
+    planner: str
+    project: str | None
+    label: str | None
+    payload: dict[str, Any] | None
+    mechanism: str | None
+    metadata: dict[str, Any] | None
+    plan: Plan
+    promised_finish: str | None
+    hold_until: str | None
+    paused: bool
+    bytes_done: int
+    measured_bps: int | None
+    actual_start: str | None
+    actual_finish: str | None
+    checksum: str | None
+    waiting_reason: WaitingReason | None
+    owner: str
+    revision: int
+    created: str
+    updated: str
+
+
+class BatchItem(TypedDict):
+    status: int
+    transfer: Transfer | None
+    problem: dict[str, Any] | None
+
+
+class Quote(TypedDict):
+    planner: str
+    admitted: bool
+    plan: Plan | None
+    problem: dict[str, Any] | None
+
+
+class Window(TypedDict):
+    id: str
+    begin: str
+    end: str
+    bps: int
+    kind: str
+    reason: str | None
+
+
+class Link(TypedDict):
+    id: str
+    source: str
+    target: str
+    capacity_bps: int
+    mtu_bytes: int | None
+    channel_bps: int | None
+    slot_us: int
+    metric: int | None
+    available: list[dict[str, Any]]
+    windows: list[Window]
+    host: str | None
+    version: int
+    revision: int
+
+
+class LinkChange(Link):
+    """A link after a change of its capacity, and the transfers that were planned anew, or could not keep their promise."""
+
+    replanned: list[str]
+    broken: list[str]
+
+
+class CalendarStep(TypedDict):
+    begin: str
+    capacity_bps: int
+    booked_bps: int
+    free_bps: int
+
+
+class Calendar(TypedDict):
+    link: str
+    begin: str
+    end: str
+    decimated: bool
+    steps: list[CalendarStep]
+
+
+class Host(TypedDict):
+    name: str
+    node: str
+    nic_bps: int
+    data_address: str
+    tls: bool
+    agent_version: str | None
+    capabilities: dict[str, Any] | None
+    clock: dict[str, Any] | None
+    drained: bool
+    up: bool
+    revision: int
+    enrolled: str
+    last_seen: str | None
+
+
+class EnrolmentToken(TypedDict):
+    token: str
+    host: str
+    node: str
+    nic_bps: int
+    expires: str
+
+
+class Token(TypedDict):
+    """`token`, the secret, is there only in the answer that creates it."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    host: str | None
+    created: str
+    expires: str | None
+    revoked: str | None
+
+
+class NewToken(Token):
+    token: str
+
+
+class Event(TypedDict):
+    id: str
+    at: str
+    actor: str
+    action: str
+    subject_kind: str
+    subject: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class Audit(TypedDict):
+    clean: bool
+    at: str
+    took_us: int
+    violations: dict[str, list[dict[str, Any]]]

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server-sent events: lines to messages (https://html.spec.whatwg.org/multipage/server-sent-events.html, the part that we send)."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+
+class Message(NamedTuple):
+    id: str | None
+    event: str
+    data: str
+
+
+def messages(lines: Iterable[str]) -> Iterator[Message]:
+    """Comments are skipped; what the end of the stream cuts off is dropped, as the broker sends it again."""
+    last_id: str | None = None
+    event, data = "message", list[str]()
+    for line in lines:
+        if not line:
+            if data:
+                yield Message(last_id, event, "\n".join(data))
+            event, data = "message", []
+            continue
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            data.append(value)
+        elif name == "event":
+            event = value
+        elif name == "id" and "\0" not in value:
+            last_id = value

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom (the contracts in pyproject.toml), and what pure code may not do (design, section 8, number 4)."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PURE = sorted(path for folder in ("core", "planners") for path in (ROOT / "broker" / folder).rglob("*.py"))
+
+# Clocks, randomness, and ways to the outside world.
+FORBIDDEN_MODULES = {
+    "asyncio", "glob", "io", "logging", "multiprocessing", "os", "pathlib", "platform", "random", "secrets", "shutil", "signal", "socket",
+    "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
+}  # fmt: skip
+FORBIDDEN_ATTRIBUTES = {"now", "utcnow", "today", "random", "default_rng", "fromtimestamp"}
+FORBIDDEN_CALLS = {"open", "print", "input", "exec", "eval", "__import__"}
+
+
+def impurities(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            names = []
+        for name in names:
+            if name.split(".")[0] in FORBIDDEN_MODULES or name.startswith("numpy.random"):
+                yield f"line {node.lineno}: imports {name}"  # type: ignore[attr-defined]
+        if isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_ATTRIBUTES:
+            yield f"line {node.lineno}: .{node.attr}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            yield f"line {node.lineno}: {node.func.id}()"
+
+
+def test_dependencies_go_one_way() -> None:
+    run = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("path", PURE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_core_and_planners_read_no_clock_and_draw_no_lots(path: Path) -> None:
+    assert list(impurities(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "import os.path",
+        "from time import monotonic",
+        "from random import random",
+        "from numpy import random",
+        "import numpy.random",
+        "def f():\n    import uuid",
+        "from datetime import datetime\ndatetime.now()",
+        "import datetime\nclock = datetime.datetime.utcnow",
+        "import numpy as np\nnp.random.default_rng()",
+        "open('x')",
+        "print(1)",
+    ],
+)
+def test_the_scan_finds_what_it_looks_for(source: str) -> None:
+    assert list(impurities(source))
