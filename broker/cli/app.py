@@ -12,6 +12,12 @@ import typer
 # name: (module, attribute: a function, or a Typer for a group of commands), and its line in `bwb --help`.
 COMMANDS = {
     "up": ("broker.cli.up:up_command", "Run the whole broker on this machine, nothing to configure."),
+    "demo": ("broker.cli.demo.command:demo_command", "Show it all at work: a broker, two agents, real files, promises kept."),
+    "transfer": ("broker.cli.transfer:transfer", "Submit, watch and steer transfers."),
+    "link": ("broker.cli.link:link", "Links, their calendars, maintenance windows."),
+    "host": ("broker.cli.host:host", "Transfer hosts and their agents."),
+    "token": ("broker.cli.token:token", "Tokens for people and programs."),
+    "audit": ("broker.cli.audit:audit_command", "Prove that every promise still holds."),
     "plan": ("broker.cli.plan:plan_command", "Plan transfers offline: no server, no database."),
     "serve": ("broker.cli.serve:serve_command", "Run the API and the dashboard alone."),
     "worker": ("broker.cli.serve:worker_command", "Run background jobs alone."),

@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import orjson
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -79,9 +80,9 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def show_table(rows: Table) -> None:
-    """Whole words even where nobody looks at a terminal: a pipe has no width."""
-    width = out.width if out.is_terminal else max(out.measure(rows).maximum, 80)
-    out.print(rows, width=width, soft_wrap=not out.is_terminal, crop=False)
+    """As wide as it is: a cell that is cut off helps nobody, and a pipe has no width."""
+    natural = Measurement.get(out, out.options.update(max_width=1000), rows).maximum
+    out.print(rows, width=natural, crop=False, soft_wrap=True)
 
 
 def show_fields(fields: Mapping[str, Any]) -> None:

@@ -61,8 +61,9 @@ def show(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> None
 def enrol(
     name: Annotated[str, typer.Argument(help="The host's name, as transfers will name it.")],
     node: Annotated[str, typer.Option(help="The node of the network that it is attached to.")],
-    nic: Annotated[int, typer.Option(click_type=RATE, help="What its NIC carries: 25G, 100G (bit/s).")],
-    ttl: Annotated[int, typer.Option(click_type=DURATION, help="How long the one-time token is good for.")] = 3600 * US_PER_S,
+    nic: Annotated[int, typer.Option(parser=RATE, metavar="RATE", help="What its NIC carries: 25G, 100G (bit/s).")],
+    ttl: Annotated[int, typer.Option(parser=DURATION, metavar="TIME", help="How long the one-time token is good for.")] = 3600
+    * US_PER_S,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:

@@ -18,16 +18,16 @@ Replan = Annotated[
     bool,
     typer.Option("--replan", help="Go on although promises break: transfers in the way are planned anew. Default: refuse."),
 ]
-Capacity = Annotated[int | None, typer.Option(click_type=RATE, help="10G, 800M (bit/s).")]
+Capacity = Annotated[int | None, typer.Option(parser=RATE, metavar="RATE", help="10G, 800M (bit/s).")]
 Mtu = Annotated[int | None, typer.Option(help="Given: the capacity is the line rate, and the payload share of it is booked.")]
-Channel = Annotated[int | None, typer.Option(click_type=RATE, help="Rates are whole multiples of it.")]
-Slot = Annotated[int | None, typer.Option(click_type=DURATION, help="Booked times are whole multiples of it: 1s, 100ms.")]
+Channel = Annotated[int | None, typer.Option(parser=RATE, metavar="RATE", help="Rates are whole multiples of it.")]
+Slot = Annotated[
+    int | None, typer.Option(parser=DURATION, metavar="TIME", help="Booked times are whole multiples of it: 1s, 100ms.")
+]
 Metric = Annotated[int | None, typer.Option(help="Of several paths the one with the least sum is taken.")]
 Available = Annotated[
     list[Any] | None,
-    typer.Option(
-        click_type=STEP, metavar="TIME=RATE", help="From TIME on, RATE may be used: +10min=200M. Repeat, in order of time."
-    ),
+    typer.Option(parser=STEP, metavar="TIME=RATE", help="From TIME on, RATE may be used: +10min=200M. Repeat, in order of time."),
 ]
 
 
@@ -154,8 +154,8 @@ def delete(link_id: str, state_dir: StateDir = None, as_json: AsJson = False) ->
 @link.command()
 def calendar(
     link_id: str,
-    begin: Annotated[str, typer.Option("--from", click_type=WHEN, help="RFC 3339, now, or from now: +10min.")] = "now",
-    end: Annotated[str, typer.Option("--to", click_type=WHEN, help="As --from.")] = "+1h",
+    begin: Annotated[str, typer.Option("--from", parser=WHEN, metavar="WHEN", help="RFC 3339, now, or from now: +10min.")] = "now",
+    end: Annotated[str, typer.Option("--to", parser=WHEN, metavar="WHEN", help="As --from.")] = "+1h",
     steps: Annotated[bool, typer.Option("--steps", help="Also the figures.")] = False,
     points: Annotated[int, typer.Option(min=2, max=100_000, help="More steps than this are thinned out, keeping peaks.")] = 2000,
     state_dir: StateDir = None,
@@ -186,9 +186,9 @@ def calendar(
 @link.command()
 def window(
     link_id: str,
-    begin: Annotated[str, typer.Option("--from", click_type=WHEN, help="RFC 3339, now, or from now: +10min.")] = "now",
-    end: Annotated[str | None, typer.Option("--to", click_type=WHEN, help="As --from.")] = None,
-    rate: Annotated[int, typer.Option(click_type=RATE, help="What may be used meanwhile.")] = 0,
+    begin: Annotated[str, typer.Option("--from", parser=WHEN, metavar="WHEN", help="RFC 3339, now, or from now: +10min.")] = "now",
+    end: Annotated[str | None, typer.Option("--to", parser=WHEN, metavar="WHEN", help="As --from.")] = None,
+    rate: Annotated[int, typer.Option(parser=RATE, metavar="RATE", help="What may be used meanwhile.")] = 0,
     kind: Kind = Kind.maintenance,
     reason: Annotated[str | None, typer.Option(help="For those who read the audit log.")] = None,
     remove: Annotated[str | None, typer.Option(metavar="WINDOW", help="Take this window away instead.")] = None,

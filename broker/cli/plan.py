@@ -2,7 +2,6 @@
 """`bwb plan`: plan requests on a network offline. No server, no database, no clock: files in, a plan out."""
 
 import sys
-from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -152,6 +151,7 @@ def as_table(planner: str, schedule: "Schedule", *, unicode: bool, paths: bool) 
     from rich.table import Table
     from rich.text import Text
 
+    from broker.cli.quantities import show_duration, show_rate
     from broker.core.plan import Plan
     from broker.core.units import format_time
 
@@ -182,7 +182,7 @@ def as_table(planner: str, schedule: "Schedule", *, unicode: bool, paths: bool) 
             refused.append(f"    largest volume by the deadline: {decision.offer.largest_volume_bytes:,} bytes\n")
     summary = (
         f"{planner}: {len(plans)} of {len(schedule.decisions)} admitted, busiest link {float(schedule.congestion_factor):.1%}, "
-        f"done after {timedelta(microseconds=schedule.makespan_us)}; a full block is {_rate(top)}"
+        f"done after {show_duration(schedule.makespan_us)}; a full block is {show_rate(top)}"
     )
     return [table, *([refused] if refused else []), summary]
 
@@ -196,11 +196,3 @@ def picture(plan: "Plan", begin_us: int, end_us: int, top_bps: int, bars: str) -
         moved = sum(max(0, min(s.end_us, right) - max(s.begin_us, left)) * s.rate_bps for s in plan.segments)
         text += bars[-(-moved * (len(bars) - 1) // (top_bps * (right - left)))]
     return text.rstrip()
-
-
-def _rate(rate_bps: int) -> str:
-    """1250000000 -> "1.25 Gb/s", to four digits."""
-    for unit, size in (("Pb/s", 10**15), ("Tb/s", 10**12), ("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3)):
-        if rate_bps >= size:
-            return f"{rate_bps / size:.4g} {unit}"
-    return f"{rate_bps} bit/s"

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from rich.text import Text
 
@@ -51,7 +52,7 @@ def _means(at: Sequence[int], edges: Sequence[int], values: Sequence[int]) -> li
     """The mean of a step function (values[i] on [edges[i], edges[i+1])) in each of the intervals between `at`."""
     means = []
     first = 0
-    for left, right in zip(at, at[1:], strict=False):
+    for left, right in pairwise(at):
         while first < len(values) and edges[first + 1] <= left:
             first += 1
         area, step = 0, first

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
-import click
+import typer
 
 from broker.core.units import MAX_RATE_BPS, MAX_VOLUME_BYTES, US_PER_S, format_time, from_datetime, parse_time
 
-_PREFIXES = {letter: 10 ** (3 * power) for power, letter in enumerate(" KMGTP")} | {"": 1}
+_PREFIXES: dict[str, int] = {letter: 10 ** (3 * power) for power, letter in enumerate(" KMGTP")} | {"": 1}
 _BINARY = {f"{letter}I": 2 ** (10 * power) for power, letter in enumerate("KMGTP", 1)}
 _NUMBER = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kKmMgGtTpP]i?)?"
 _RATE = re.compile(_NUMBER + r"(?P<unit>b/s|bit/s|bps|bit|b|B/s|)", re.ASCII)
@@ -64,7 +64,8 @@ def parse_when(text: str, now_us: int) -> int:
 
 def _scaled(found: re.Match[str]) -> Fraction:
     prefix = (found["prefix"] or "").upper()
-    return Fraction(found["number"]) * (_BINARY.get(prefix) or _PREFIXES[prefix])
+    factor: int = _BINARY.get(prefix) or _PREFIXES[prefix]
+    return Fraction(found["number"]) * factor
 
 
 def _whole(text: str, value: Fraction, unit: str, most: int) -> int:
@@ -78,18 +79,16 @@ def _whole(text: str, value: Fraction, unit: str, most: int) -> int:
 # -- as types of command line options ------------------------------------------------------------------------------------------------
 
 
-class _Quantity(click.ParamType):
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
+def _option(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """`parse` as Typer wants it: Typer would replace the text of a ValueError by the bare value."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
+    def parser(value: Any) -> Any:
         try:
-            return self._parse(value)
+            return parse(value) if isinstance(value, str) else value  # defaults are values already
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            raise typer.BadParameter(str(error)) from None
+
+    return parser
 
 
 def now_us() -> int:
@@ -107,11 +106,11 @@ def _step(text: str) -> dict[str, Any]:
     return {"from": _when(when), "bps": parse_rate(rate)}
 
 
-RATE = _Quantity("rate", parse_rate)
-SIZE = _Quantity("size", parse_size)
-DURATION = _Quantity("duration", parse_duration)
-WHEN = _Quantity("time", _when)  # as RFC 3339 text, which is what the API takes
-STEP = _Quantity("time=rate", _step)
+RATE = _option(parse_rate)
+SIZE = _option(parse_size)
+DURATION = _option(parse_duration)
+WHEN = _option(_when)  # as RFC 3339 text, which is what the API takes
+STEP = _option(_step)
 
 
 # -- and back --------------------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,9 @@ def create(
             help="read: look. submit: book transfers. operate: links, hosts, everybody's transfers. admin: tokens. Repeat for several.",
         ),
     ],
-    expires: Annotated[str | None, typer.Option(click_type=WHEN, help="RFC 3339 or from now, as +30d. Default: never.")] = None,
+    expires: Annotated[
+        str | None, typer.Option(parser=WHEN, metavar="WHEN", help="RFC 3339 or from now, as +30d. Default: never.")
+    ] = None,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:

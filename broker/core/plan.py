@@ -29,16 +29,16 @@ class Segment(NamedTuple):
 def coalesced(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """The same rates in as few rows as possible: rows that touch, with equal rate and path, become one."""
     rows: list[Segment] = []
-    begin = end = rate = -1
-    path: tuple[str, ...] = ()
+    begin = end = rate = 0
+    path: tuple[str, ...] | None = None
     for segment in segments:
         if segment[0] == end and segment[2] == rate and segment[3] == path:
             end = segment[1]
             continue
-        if end >= 0:
+        if path is not None:
             rows.append(Segment(begin, end, rate, path))
         begin, end, rate, path = segment
-    if end >= 0:
+    if path is not None:
         rows.append(Segment(begin, end, rate, path))
     return tuple(rows)
 

@@ -67,7 +67,8 @@ def format_time(time_us: int) -> str:
 
 @lru_cache(maxsize=4096)  # the times of one answer, and of one moment's answers, lie within few seconds
 def _format_seconds(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    # Not strftime: its %Y writes the year 999 in three digits here, which no parser takes back.
+    return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
 def duration_for(volume_bytes: int, rate_bps: int) -> int:

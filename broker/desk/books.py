@@ -58,7 +58,11 @@ class Books:
 
     async def catch_up(self, connection: AsyncConnection, heads: Mapping[str, Head], now_us: int) -> None:
         """Apply the ledger rows newer than what we have, for locked links. Cheap when there are none."""
-        behind = {link_id: self.versions[link_id] for link_id, head in heads.items() if self.versions[link_id] < head.version}
+        behind = {
+            link_id: (self.versions[link_id], head.version)
+            for link_id, head in heads.items()
+            if self.versions[link_id] < head.version
+        }
         if behind:
             for link_id, rows in (await bookings.since(connection, behind, now_us)).items():
                 self.calendars[link_id].book_all(rows.begins, rows.ends, rows.deltas)

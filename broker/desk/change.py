@@ -82,8 +82,7 @@ class Change(OneTransfer):
         before = summary(transfer)
         wanted = self._wanted(transfer)
         if self._concerns_booking(transfer, wanted) and not transfer.paused:
-            not_before = wanted.not_before_us if transfer.state is not State.ACTIVE else batch.now_us
-            plan_rest(batch, transfer, wanted, remaining=None, not_before_us=not_before, policy=self.policy)
+            plan_rest(batch, transfer, wanted, remaining=None, not_before_us=wanted.not_before_us, policy=self.policy)
             transfer.promised_us = transfer.finish_us
         for name in ("volume_bytes", "booked_bytes", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner",
                      "priority", "label", "project", "metadata"):  # fmt: skip

@@ -89,7 +89,9 @@ class Desk:
         keys: set[tuple[str, str]] = set()
         while self._queue and len(chosen) < self._batch_size:
             if isinstance(self._queue[0].command, Alone):
-                return chosen or [self._queue.popleft()]
+                if not chosen:
+                    return [self._queue.popleft()]
+                break
             work = self._queue.popleft()
             key = work.command.key
             if key is not None and key[:2] in keys:
@@ -179,6 +181,7 @@ class Desk:
         books = self.books
         try:
             async with self._database.transaction() as connection:
+                await bookings.lock_topology(connection)
                 await books.load_topology(connection)
                 locked = await bookings.lock(connection, books.records)
                 await books.catch_up(connection, locked.heads, self._clock())
@@ -207,7 +210,9 @@ class Desk:
         for command in commands:
             wanted |= command.links(books, seen)
         locked = await bookings.lock(connection, wanted)
-        if locked.topology_version != books.topology_version or not books.is_current(locked.heads):
+        # A link that was deleted while we waited for its lock is known to the books and missing from the heads.
+        deleted = any(link_id in books.records and link_id not in locked.heads for link_id in wanted)
+        if deleted or locked.topology_version != books.topology_version or not books.is_current(locked.heads):
             await books.load_topology(connection)
             raise _Restart
         found = await transfers.get_many(connection, ids, lock=True) if ids else {}

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.calendar import Calendar
 from broker.core.capacity import Window
 from broker.core.network import Link
-from broker.core.transfer import Action
+from broker.core.transfer import Action, State
 from broker.core.units import format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
@@ -45,7 +45,10 @@ class CreateLinks:
         for link in self.links:
             if link.id in batch.books.records:
                 raise Problem.of_field("id", f"there is a link {link.id!r} already", "exists")
-        await bookings.insert_links(connection, self.links, batch.now_us)
+        try:
+            await bookings.insert_links(connection, self.links, batch.now_us)
+        except bookings.LinkExists as exists:
+            raise Problem.of_field("id", str(exists), "exists") from None
         await batch.books.load_topology(connection)
         for link in self.links:
             batch.event(Event(batch.now_us, self.actor, "link.created", "link", link.id, None, describe(link)))
@@ -208,7 +211,7 @@ async def settle(
             book_rest(batch, transfer, None, "capacity_lowered", why, policy)
         except Problem as problem:
             reason = waiting("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
-            end(batch, transfer, Action.FAIL, reason)
+            end(batch, transfer, Action.EXPIRE if transfer.state is State.HELD else Action.FAIL, reason)
         if transfer.reason is not None:
             transfer.reason["limited_by"] = link_id
         if not transfer.live or (transfer.finish_us or 0) > (transfer.promised_us or 0):

@@ -5,9 +5,13 @@ from celery import Celery
 
 from broker.settings import settings
 
-_redis_url = settings().redis_url
 
-app = Celery("broker", broker=_redis_url or "memory://", include=["broker.jobs.periodic"])
+def transport(redis_url: str) -> str:
+    """The Redis URL as Celery spells it: it knows unix sockets under another scheme."""
+    return redis_url.replace("unix://", "redis+socket://", 1) if redis_url else "memory://"
+
+
+app = Celery("broker", broker=transport(settings().redis_url), include=["broker.jobs.periodic"])
 app.conf.update(
     task_ignore_result=True,
     task_acks_late=False,  # every periodic task is idempotent and comes again soon: better lost than twice

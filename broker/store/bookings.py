@@ -57,6 +57,12 @@ class LinkRecord:
     windows: tuple[WindowRecord, ...]
 
 
+class LinkExists(Exception):
+    def __init__(self, link_id: str) -> None:
+        self.link_id = link_id
+        super().__init__(f"there is a link {link_id!r} already")
+
+
 class Locked(NamedTuple):
     topology_version: int
     heads: dict[str, Head]
@@ -76,6 +82,11 @@ async def lock(connection: AsyncConnection, ids: Iterable[str]) -> Locked:
 
 async def topology_version(connection: AsyncConnection) -> int:
     return int((await connection.execute(select(topology.c.version))).scalar_one())
+
+
+async def lock_topology(connection: AsyncConnection) -> None:
+    """One change of the network at a time: what is read after this stays so until the transaction ends."""
+    await connection.execute(select(topology.c.version).with_for_update())
 
 
 async def bump_topology(connection: AsyncConnection) -> int:
@@ -120,12 +131,18 @@ _LINK_COLUMNS = ("id", "source", "target", "capacity_bps", "mtu_bytes", "channel
 
 
 async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us: int, host: str | None = None) -> None:
-    """New links; one that was deleted before comes back under its old ledger version. Breaks a key (Taken) for a live id."""
+    """New links; one that was deleted before comes back under its old ledger version.
+
+    Raises LinkExists for an id that is in use, also when somebody took it since the caller looked.
+    """
     rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us, now_us] for link in new]
     columns = (*_LINK_COLUMNS, "host", "created_us", "changed_us")
     kept = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
     suffix = f"ON CONFLICT (id) DO UPDATE SET {kept}, deleted_us = NULL, revision = links.revision + 1 WHERE links.deleted_us IS NOT NULL RETURNING id"
-    await bulk.insert(connection, links, columns, rows, suffix)
+    created = {row[0] for row in await bulk.insert(connection, links, columns, rows, suffix)}
+    for link in new:
+        if link.id not in created:
+            raise LinkExists(link.id)
     for link in new:
         await _write_steps(connection, link)
     await bump_topology(connection)
@@ -196,14 +213,19 @@ class Bookings(NamedTuple):
 
 _SINCE = text("""
     SELECT ledger.link_id, begin_us, end_us, delta_bps
-    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[])) AS have(link_id, version)
-    JOIN ledger ON ledger.link_id = have.link_id AND ledger.version > have.version
+    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[]), CAST(:heads AS bigint[])) AS have(link_id, version, head)
+    JOIN ledger ON ledger.link_id = have.link_id AND ledger.version > have.version AND ledger.version <= have.head
     WHERE end_us > :from_us""")
 
 
-async def since(connection: AsyncConnection, versions: Mapping[str, int], from_us: int) -> dict[str, Bookings]:
-    """What was appended to each link after the version that the caller has, as far as it reaches beyond `from_us`."""
-    result = await connection.execute(_SINCE, {"ids": list(versions), "versions": list(versions.values()), "from_us": from_us})
+async def since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]], from_us: int) -> dict[str, Bookings]:
+    """What each link got after the first version and up to the second, as far as it reaches beyond `from_us`.
+
+    The upper end matters to callers without locks: what is appended while they read must not be counted now and again later.
+    """
+    versions, heads = zip(*spans.values(), strict=True)
+    values = {"ids": list(spans), "versions": list(versions), "heads": list(heads), "from_us": from_us}
+    result = await connection.execute(_SINCE, values)
     columns: dict[str, tuple[list[int], list[int], list[int]]] = {}
     for link_id, begin, end, delta in result:
         begins, ends, deltas = columns.setdefault(link_id, ([], [], []))

@@ -3,7 +3,8 @@
 and the design, not from the code under test."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import lcm
 
 import numpy as np
@@ -36,9 +37,7 @@ class GridLink:
     slot_us: int
 
     def link(self, source: str, target: str) -> Link:
-        return Link(
-            self.id, source, target, max(int(self.levels.max()), 1), channel_bps=self.channel_bps, slot_us=self.slot_us
-        )
+        return Link(self.id, source, target, max(int(self.levels.max()), 1), channel_bps=self.channel_bps, slot_us=self.slot_us)
 
     def calendar(self) -> Calendar:
         changes = np.flatnonzero(np.diff(self.levels)) + 1
@@ -128,7 +127,7 @@ def plan_is_right(scenario: Scenario, plan: Plan) -> bool:
         moments.extend((moment, rate) for moment in range(begin, end))
     instants = [moment for moment, _ in moments]
     rates = np.array([rate for _, rate in moments], np.int64)
-    if not moments or any(a >= b for a, b in zip(instants, instants[1:], strict=False)):
+    if not moments or any(a >= b for a, b in pairwise(instants)):
         return False
     if instants[0] < request.not_before_us or (request.deadline_us is not None and instants[-1] >= request.deadline_us):
         return False
@@ -180,6 +179,25 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         deadline_us=draw(st.one_of(st.none(), st.integers(1, 300).map(lambda after: not_before + after))),
     )
     return Scenario(links, request)
+
+
+@st.composite
+def plannable(draw: st.DrawFn) -> Scenario:
+    """Scenarios that have a plan, by the oracle, often with a deadline that is just met."""
+    scenario = draw(scenarios())
+    links = tuple(replace(link, levels=np.append(link.levels, 20_000_000)) for link in scenario.links)
+    high = draw(st.integers(3_000_000, 20_000_000))
+    low = draw(st.integers(1, high // 2))  # a rate of at least this remains of `high` in whole channels
+    request = replace(
+        scenario.request,
+        rate_max_bps=draw(st.sampled_from([None, high])),
+        rate_min_bps=draw(st.sampled_from([None, low])),
+        deadline_us=None,
+    )
+    finish = Scenario(links, request).earliest_finish()
+    assert finish is not None
+    slack = draw(st.sampled_from([None, 0, 0, 1, 20]))
+    return Scenario(links, replace(request, deadline_us=None if slack is None else finish + slack))
 
 
 def crowded(seed: int, n_links: int, changes: int, slot_us: int = 1) -> tuple[GridLink, ...]:

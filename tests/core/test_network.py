@@ -53,7 +53,12 @@ def test_route_is_the_least_of_all_paths_in_any_order_of_links(links: list[Link]
 
 
 @cases(150)
-@given(link_lists(), st.lists(st.sampled_from([f"L{i:02}" for i in range(12)]), max_size=5), st.sampled_from(NODES), st.sampled_from(NODES))
+@given(
+    link_lists(),
+    st.lists(st.sampled_from([f"L{i:02}" for i in range(12)]), max_size=5),
+    st.sampled_from(NODES),
+    st.sampled_from(NODES),
+)
 def test_is_connected_knows_exactly_the_simple_paths(links: list[Link], ids: list[str], source: str, target: str) -> None:
     known = {tuple(link.id for link in path) for path in simple_paths(links, source, target) if path}
     by_id = {link.id: link for link in links}

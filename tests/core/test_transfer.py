@@ -38,7 +38,7 @@ def test_every_pair_of_state_and_action(state: State, action: Action) -> None:
 
 def test_only_live_states_lead_anywhere_and_every_end_can_be_reached() -> None:
     assert {State.HELD, State.RESERVED, State.ACTIVE} == LIVE
-    assert LIVE | ENDED == set(State)
+    assert set(State) == LIVE | ENDED
     assert not LIVE & ENDED
     assert {state for state, _ in TRANSITIONS} == LIVE
     assert {target for target in TRANSITIONS.values() if target in ENDED} == ENDED

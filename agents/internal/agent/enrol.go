@@ -46,7 +46,7 @@ func Enrol(ctx context.Context, e Enrolment, state *agentstate.Folder) (agentsta
 	if err != nil {
 		return none, err
 	}
-	body := brokerapi.EnrolRequest{Token: e.Token, DataAddress: address, AgentVersion: e.Version, Capabilities: Capabilities(e.TLS)}
+	body := brokerapi.EnrolBody{Token: e.Token, DataAddress: address, AgentVersion: &e.Version, Capabilities: new(Capabilities(e.TLS))}
 	if e.TLS {
 		identity, err := tlsid.Load(state.Path("tls.pem"))
 		if err != nil {

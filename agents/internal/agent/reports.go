@@ -128,7 +128,7 @@ func (a *Agent) deliver(ctx context.Context) error {
 }
 
 // discard gives up a report that the broker will never take. That is a bug on one side: it must be seen.
-func (a *Agent) discard(r brokerapi.Report, err error) {
+func (a *Agent) discard(r brokerapi.AgentReport, err error) {
 	a.log.Error("the broker refuses a report, dropped", "transfer", r.TransferID, "kind", r.Kind, "sequence", r.Sequence, "error", err)
 	a.spool.Drop(r.TransferID, r.Sequence)
 }
@@ -138,15 +138,15 @@ func refused(err error) bool {
 	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, brokerapi.StatusOf(err))
 }
 
-func (a *Agent) post(ctx context.Context, reports []brokerapi.Report) error {
+func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error {
 	reading, host := a.clock.Read(), clock.ReadHost()
-	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, brokerapi.ReportRequest{
-		Clock: brokerapi.Clock{
+	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, brokerapi.ReportsBody{
+		Clock: &brokerapi.AgentClock{
 			OffsetUs: reading.Offset.Microseconds(), ErrorUs: reading.Error.Microseconds(),
-			AdjtimexErrorUs: host.ErrorMicros, Synchronised: host.Synchronised,
+			AdjtimexErrorUs: &host.ErrorMicros, Synchronised: &host.Synchronised,
 		},
 		Agent:   a.describe(),
-		Reports: reports,
+		Reports: &reports,
 	})
 	if err != nil {
 		return err
@@ -184,8 +184,8 @@ func (a *Agent) advertise() string {
 	return a.listener.Address()
 }
 
-func (a *Agent) describe() brokerapi.Agent {
-	d := brokerapi.Agent{Version: a.cfg.Version, DataAddress: a.advertise(), Capabilities: Capabilities(a.cfg.TLS)}
+func (a *Agent) describe() *brokerapi.AboutAgent {
+	d := &brokerapi.AboutAgent{Version: &a.cfg.Version, DataAddress: new(a.advertise()), Capabilities: new(Capabilities(a.cfg.TLS))}
 	if a.identity != nil {
 		d.TLSFingerprint = &a.identity.Fingerprint
 	}
@@ -197,7 +197,7 @@ func Capabilities(tls bool) map[string]any {
 	control, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return map[string]any{
-		"modes": []string{brokerapi.ModeManaged}, "mechanisms": []string{"pacing"}, "tls": tls,
+		"modes": []brokerapi.AssignmentMode{brokerapi.Managed}, "mechanisms": []string{"pacing"}, "tls": tls,
 		"congestion_control": strings.Fields(string(control)), "kernel": strings.TrimSpace(string(kernel)), "cpus": runtime.NumCPU(),
 	}
 }

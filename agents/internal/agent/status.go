@@ -58,7 +58,7 @@ func (a *Agent) saveStatus(spoke time.Time) {
 	for id, t := range a.transfers {
 		line := TransferStatus{
 			Transfer: id, Role: "receive", Peer: t.orders.Peer.Host, Path: t.orders.Path, PlanRevision: t.orders.Revision,
-			Paused: t.orders.Paused, VolumeBytes: t.orders.Volume, Outcome: t.Outcome(),
+			Paused: t.orders.Paused, VolumeBytes: t.orders.Volume, Outcome: string(t.Outcome()),
 		}
 		if t.orders.Send {
 			line.Role = "send"

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"strings"
 	"time"
 
 	"bandwidthbroker/agents/internal/agentstate"
@@ -94,7 +95,7 @@ type ledger struct {
 }
 
 // Report keeps an event and has it delivered soon.
-func (l *ledger) Report(kind string, f mover.Facts) error {
+func (l *ledger) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
 	if err := l.put(kind, f, 0, 0); err != nil {
 		return err
 	}
@@ -102,15 +103,15 @@ func (l *ledger) Report(kind string, f mover.Facts) error {
 	return nil
 }
 
-func (l *ledger) put(kind string, f mover.Facts, rate, applied int64) error {
+func (l *ledger) put(kind brokerapi.AgentReportKind, f mover.Facts, rate, applied int64) error {
 	sequence, err := l.NextSequence()
 	if err != nil {
 		return err
 	}
-	return l.agent.spool.Put(brokerapi.Report{
+	return l.agent.spool.Put(brokerapi.AgentReport{
 		TransferID: l.transfer, Sequence: sequence, At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
-		Bytes: f.Bytes, RateBps: rate, AppliedRateBps: applied,
-		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(f.Detail),
+		Bytes: &f.Bytes, RateBps: &rate, AppliedRateBps: &applied,
+		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(clip(f.Detail)),
 	})
 }
 
@@ -132,6 +133,15 @@ func (l *ledger) tick(now time.Time) bool {
 		l.agent.log.Error("progress not kept", "transfer", l.transfer, "error", err)
 	}
 	return true
+}
+
+// clip keeps a detail within what the broker takes, and whole characters.
+func clip(s string) string {
+	const most = 500
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
 }
 
 func optional(s string) *string {

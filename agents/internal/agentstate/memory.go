@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"bandwidthbroker/agents/internal/atomicfile"
+	"bandwidthbroker/agents/internal/brokerapi"
 )
 
 // sequenceBlock is how many sequence numbers are reserved on disk at a time: after a crash counting goes on behind the
@@ -21,10 +22,10 @@ type Memory struct {
 	path string
 	next int64
 	kept struct {
-		Reserved          int64  `json:"sequence_reserved"`
-		Started           bool   `json:"started"`
-		Outcome           string `json:"outcome,omitempty"`
-		ShortfallRevision int64  `json:"shortfall_revision"`
+		Reserved          int64                     `json:"sequence_reserved"`
+		Started           bool                      `json:"started"`
+		Outcome           brokerapi.AgentReportKind `json:"outcome,omitempty"`
+		ShortfallRevision int64                     `json:"shortfall_revision"`
 	}
 }
 
@@ -93,7 +94,7 @@ func (m *Memory) ShortfallOnce(revision int64) bool {
 }
 
 // End records how the transfer ended here: a restart does not begin it again.
-func (m *Memory) End(outcome string) error {
+func (m *Memory) End(outcome brokerapi.AgentReportKind) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.kept.Outcome = outcome
@@ -101,7 +102,7 @@ func (m *Memory) End(outcome string) error {
 }
 
 // Outcome is how the transfer ended here, empty while it has not.
-func (m *Memory) Outcome() string {
+func (m *Memory) Outcome() brokerapi.AgentReportKind {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.kept.Outcome

@@ -4,6 +4,8 @@
 // answer passes before the agent acts on it.
 package brokerapi
 
+//go:generate go tool oapi-codegen -config codegen.yaml ../../../api-spec/openapi.yaml
+
 import (
 	"bytes"
 	"context"
@@ -120,15 +122,15 @@ func RetryAfterOf(err error) time.Duration {
 }
 
 // Enrol trades the one-time token.
-func (c *Client) Enrol(ctx context.Context, body EnrolRequest) (EnrolResponse, Exchange, error) {
-	var answer EnrolResponse
+func (c *Client) Enrol(ctx context.Context, body EnrolBody) (Enrolment, Exchange, error) {
+	var answer Enrolment
 	ex, err := c.post(ctx, "/v1/agents/enrol", body, &answer)
 	return answer, ex, err
 }
 
 // Report delivers reports.
-func (c *Client) Report(ctx context.Context, host string, body ReportRequest) (ReportResponse, Exchange, error) {
-	var answer ReportResponse
+func (c *Client) Report(ctx context.Context, host string, body ReportsBody) (ReportsTaken, Exchange, error) {
+	var answer ReportsTaken
 	ex, err := c.post(ctx, "/v1/agents/"+url.PathEscape(host)+"/reports", body, &answer)
 	return answer, ex, err
 }

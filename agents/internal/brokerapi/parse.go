@@ -10,23 +10,6 @@ import (
 	"time"
 )
 
-// Roles and modes of an assignment.
-const (
-	RoleSend    = "send"
-	RoleReceive = "receive"
-	ModeManaged = "managed"
-)
-
-// Kinds of a report.
-const (
-	Started   = "started"
-	Progress  = "progress"
-	Shortfall = "shortfall"
-	Finished  = "finished"
-	Sent      = "sent"
-	Failed    = "failed"
-)
-
 // transferID is what may name a file in the state folder: no separators, no leading dot.
 var transferID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$`)
 
@@ -71,11 +54,11 @@ func (a Assignment) check() error {
 		return fmt.Errorf("transfer_id %q is not a plain name", a.TransferID)
 	}
 	switch {
-	case a.Role == RoleSend && a.SourcePath == nil:
+	case a.Role == Send && a.SourcePath == nil:
 		return fmt.Errorf("role send without source_path")
-	case a.Role == RoleReceive && a.DestinationPath == nil:
+	case a.Role == Receive && a.DestinationPath == nil:
 		return fmt.Errorf("role receive without destination_path")
-	case a.Role != RoleSend && a.Role != RoleReceive:
+	case a.Role != Send && a.Role != Receive:
 		return fmt.Errorf("role %q", a.Role)
 	case a.VolumeBytes < 0:
 		return fmt.Errorf("volume_bytes %d", a.VolumeBytes)

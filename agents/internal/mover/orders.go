@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -55,10 +56,10 @@ type Facts struct {
 // Book is where a transfer's events go and what is remembered of it across restarts. Report returns when the event is
 // safely on disk.
 type Book interface {
-	Report(kind string, f Facts) error
+	Report(kind brokerapi.AgentReportKind, f Facts) error
 	StartOnce() bool
 	ShortfallOnce(revision int64) bool
-	End(outcome string) error
+	End(outcome brokerapi.AgentReportKind) error
 }
 
 // Clock is broker time.

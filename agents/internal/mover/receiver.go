@@ -46,7 +46,7 @@ type ReceiverOptions struct {
 }
 
 // StartReceiver makes ready for a sender. What cannot work is found out now where that needs no look at the disk.
-func StartReceiver(opt ReceiverOptions, o Orders, outcome string) *Receiver {
+func StartReceiver(opt ReceiverOptions, o Orders, outcome brokerapi.AgentReportKind) *Receiver {
 	r := &Receiver{
 		folder: opt.Folder, state: opt.State, book: opt.Book,
 		log:   opt.Log.With("transfer", o.Transfer, "role", "receive"),
@@ -70,7 +70,7 @@ func StartReceiver(opt ReceiverOptions, o Orders, outcome string) *Receiver {
 }
 
 // recover finds out, after a restart, whether the file got its final name just before the end.
-func (r *Receiver) recover(j agentstate.Journal, outcome string) {
+func (r *Receiver) recover(j agentstate.Journal, outcome brokerapi.AgentReportKind) {
 	if r.folder.HasPartial(j.Partial) {
 		return // not yet: the sender brings END again
 	}
@@ -150,13 +150,13 @@ func (r *Receiver) fail(f *failure.Failure) {
 	r.remove()
 }
 
-func (r *Receiver) over(outcome string) {
+func (r *Receiver) over(outcome brokerapi.AgentReportKind) {
 	if err := r.book.End(outcome); err != nil {
 		r.log.Error("outcome not saved", "error", err)
 	}
 }
 
-func (r *Receiver) report(kind string, f Facts) {
+func (r *Receiver) report(kind brokerapi.AgentReportKind, f Facts) {
 	if err := r.book.Report(kind, f); err != nil {
 		r.log.Error("report not kept", "kind", kind, "error", err)
 	}

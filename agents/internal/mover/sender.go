@@ -131,6 +131,8 @@ func (s *Sender) run(ctx context.Context) {
 		retry = min(2*retry, lastRetry)
 		select {
 		case <-time.After(pause):
+		case <-s.changed: // the peer may have moved
+			retry = firstRetry
 		case <-ctx.Done():
 			return
 		}
@@ -269,13 +271,13 @@ func (s *Sender) fail(f *failure.Failure) {
 	s.over(brokerapi.Failed)
 }
 
-func (s *Sender) over(outcome string) {
+func (s *Sender) over(outcome brokerapi.AgentReportKind) {
 	if err := s.book.End(outcome); err != nil {
 		s.log.Error("outcome not saved: a restart will try again", "error", err)
 	}
 }
 
-func (s *Sender) report(kind string, f Facts) {
+func (s *Sender) report(kind brokerapi.AgentReportKind, f Facts) {
 	if err := s.book.Report(kind, f); err != nil {
 		s.log.Error("report not kept", "kind", kind, "error", err)
 	}

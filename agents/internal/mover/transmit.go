@@ -51,6 +51,7 @@ func (t *transmission) run(ctx context.Context) error {
 			t.follow(o, now)
 		}
 		if t.orders.Paused {
+			_ = t.pace(0)
 			if err := t.wait(ctx, time.Minute); err != nil {
 				return err
 			}

@@ -25,6 +25,10 @@ const (
 	maxQuantum int64 = 256 << 10 // one read buffer
 	quantumFor int64 = 1_000     // µs of the rate per write: smaller than the burst that 1 % of 500 ms allows
 
+	// rampUp: after a start from nothing the queue ahead grows by 1/rampUp of the time since, because the kernel does not
+	// pace the first ten segments of a connection, and on a short path those are as large as the queue.
+	rampUp = 100
+
 	// slack is how far behind the account a transfer may be before it is worth changing the kernel's rate.
 	slack int64 = 4_000 // µs
 )
@@ -38,6 +42,7 @@ type Pacer struct {
 	wrote  int64             // bytes since the anchor
 	queue  int64             // modelled bytes in the kernel's queue
 	at     int64             // the model is up to date until
+	since  int64             // sending since, 0 while nothing is
 	behind bool
 }
 
@@ -60,7 +65,7 @@ func (p *Pacer) Next(now, want int64) Decision {
 	p.drain(now)
 	rate := p.safe.RateAt(now)
 	if rate == 0 {
-		p.queue = 0
+		p.queue, p.since = 0, 0
 		wake, ok := p.safe.NextActive(now)
 		if !ok {
 			wake = schedule.Forever
@@ -74,9 +79,13 @@ func (p *Pacer) Next(now, want int64) Decision {
 	case deficit <= 0:
 		p.behind = false
 	}
-	ahead := p.safe.Bytes(now, now+horizon(rate))
-	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
+	if p.since == 0 {
+		p.since = now
+	}
 	quantum := quantum(rate)
+	ahead := p.safe.Bytes(now, now+horizon(rate))
+	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since)/rampUp))
+	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
 	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now}
 	if budget >= min(quantum, want) {
 		decision.Write = budget

@@ -23,7 +23,7 @@ import (
 
 type entry struct {
 	name   string
-	report brokerapi.Report
+	report brokerapi.AgentReport
 }
 
 // Spool is safe for concurrent use.
@@ -69,7 +69,7 @@ func Open(dir string) (*Spool, error) {
 }
 
 // Put adds a report. When it returns, a change of state survives a power loss, and progress a crash of the agent.
-func (s *Spool) Put(r brokerapi.Report) error {
+func (s *Spool) Put(r brokerapi.AgentReport) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data, err := json.Marshal(r)
@@ -83,7 +83,7 @@ func (s *Spool) Put(r brokerapi.Report) error {
 		return fmt.Errorf("spool: %w", err)
 	}
 	if progress {
-		s.remove(func(old brokerapi.Report) bool {
+		s.remove(func(old brokerapi.AgentReport) bool {
 			return old.Kind == brokerapi.Progress && old.TransferID == r.TransferID
 		})
 	}
@@ -92,10 +92,10 @@ func (s *Spool) Put(r brokerapi.Report) error {
 }
 
 // Next is up to n of the oldest pending reports.
-func (s *Spool) Next(n int) []brokerapi.Report {
+func (s *Spool) Next(n int) []brokerapi.AgentReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := make([]brokerapi.Report, 0, min(n, len(s.pending)))
+	next := make([]brokerapi.AgentReport, 0, min(n, len(s.pending)))
 	for _, e := range s.pending[:min(n, len(s.pending))] {
 		next = append(next, e.report)
 	}
@@ -106,7 +106,7 @@ func (s *Spool) Next(n int) []brokerapi.Report {
 func (s *Spool) Drop(transfer string, sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(func(r brokerapi.Report) bool { return r.TransferID == transfer && r.Sequence == sequence })
+	s.remove(func(r brokerapi.AgentReport) bool { return r.TransferID == transfer && r.Sequence == sequence })
 }
 
 // Len is how many reports wait.
@@ -130,7 +130,7 @@ func (s *Spool) Changes() bool {
 	return slices.ContainsFunc(s.pending, func(e entry) bool { return e.report.Kind != brokerapi.Progress })
 }
 
-func (s *Spool) remove(which func(brokerapi.Report) bool) {
+func (s *Spool) remove(which func(brokerapi.AgentReport) bool) {
 	s.pending = slices.DeleteFunc(s.pending, func(e entry) bool {
 		if !which(e.report) {
 			return false

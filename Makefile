@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each target works on a fresh clone with python3 >= 3.11 and brings what is missing into .venv/ and agents/bin/. Nothing needs root.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+GO := $(CURDIR)/$(BIN)/go
+export GOTOOLCHAIN := local
+export GOFLAGS := -mod=readonly -buildvcs=false
+export CGO_ENABLED := 0
+
+AGENT := agents/bin/bwb-agent
+AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+# Whole brokers and real time: one after the other. Everything else shares the cores.
+ALONE := $(wildcard tests/embedded tests/chaos tests/lab)
+
+.PHONY: help setup build up demo test check bench fmt lint types imports contract vet
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: ## bring what is missing: Python packages, Go
+	@flock Makefile .ci/setup
+
+build: setup $(AGENT) ## build the agent
+
+$(AGENT): $(AGENT_SOURCES) | setup
+	cd agents && flock ../Makefile $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
+	@touch $@
+
+up: build ## run the whole broker on this machine (ctrl-C stops it)
+	@exec $(BIN)/bwb up
+
+demo: build ## a broker, two hosts and transfers between them, to watch
+	@exec $(BIN)/python -m broker.cli.demo
+
+test: build ## everything that CI runs
+	@.ci/stages \
+	  'check: $(MAKE) --no-print-directory --keep-going check' \
+	  'pytest: $(BIN)/python -m pytest -q -n 2 $(ALONE:%=--ignore=%)' \
+	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
+	  'go: cd agents && $(GO) test ./...'
+
+bench: build ## figures, as one JSON object
+	@exec $(BIN)/python -m tests.bench
+
+check: lint types imports contract vet ## lint, types, import rules, generated-code drift
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+contract: setup
+	$(BIN)/bwb openapi --check
+
+vet: setup
+	cd agents && $(GO) vet ./...
+	cd agents && $(GO) tool staticcheck ./...
+	cd agents && unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+
+fmt: setup ## format and fix what a machine can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	cd agents && "$$($(GO) env GOROOT)/bin/gofmt" -w .

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes and folders of one demo. Leaving the stage ends the processes and removes the folders, however it is left."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import broker
+from broker.client import BrokerClient, ClientError, locate
+
+_START_LIMIT_S = 90.0  # a busy laptop with a slow disk; 8 s is usual, most of it initdb
+_STOP_LIMIT_S = 20.0
+_TAIL_LINES = 15
+
+
+class StageError(Exception):
+    pass
+
+
+class Stage:
+    def __init__(self, state_dir: Path | None, keep: bool) -> None:
+        self.keep = keep
+        self.folder = Path(tempfile.mkdtemp(prefix="bwb-demo-"))
+        self.state_dir = state_dir or self.folder / "broker"
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.keep and kind is None:
+            return
+        # A second ctrl-C must not leave half of it behind.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            for process in reversed(self._processes.values()):  # agents first: they report to the broker that they go
+                _stop(process)
+            shutil.rmtree(self.folder, ignore_errors=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def start_broker(self, settings: dict[str, str], meanwhile: Callable[[], None]) -> BrokerClient:
+        """A broker of our own, or the one that runs on the state directory already; `meanwhile` is done while it starts."""
+        try:
+            client = BrokerClient(*_address(self.state_dir), patience_s=0)
+            client.links()
+        except ClientError:
+            command = [sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(self.state_dir), "--port", "0"]
+            self._start("broker", command, settings)
+            meanwhile()
+            self.until("the broker", (self.state_dir / "bwb.json").exists, "broker")
+        else:
+            client.close()
+            meanwhile()
+        return BrokerClient(*_address(self.state_dir))
+
+    def start_agent(self, name: str, url: str, enrolment_token: str) -> None:
+        """An agent of its own, which serves from NAME/out and receives into NAME/in."""
+        address = f"127.0.0.1:{_free_port()}"
+        home = self.folder / name
+        folders = ["--state-dir", str(home / "state"), "--serve", str(home / "out"), "--receive", str(home / "in")]
+        trace = ["--trace", str(home / "trace.csv")]
+        for folder in ("out", "in"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        command = [str(_agent_binary()), "run", "--broker", url, "--listen", address, "--advertise", address, *folders, *trace]
+        self._start(name, command, {"BWB_ENROLMENT_TOKEN": enrolment_token})
+
+    def until(self, what: str, ready: Callable[[], bool], *needed: str) -> None:
+        """Wait for `ready`, as long as the processes that it needs live. Raises StageError."""
+        deadline = time.monotonic() + _START_LIMIT_S
+        while not ready():
+            for name in needed:
+                if (code := self._processes[name].poll()) is not None:
+                    raise StageError(f"{name} ended with exit code {code}")
+            if time.monotonic() > deadline:
+                raise StageError(f"{what} is not ready after {_START_LIMIT_S:.0f} s")
+            time.sleep(0.05)
+
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._processes.values()]
+
+    def log_tails(self) -> str:
+        tails = []
+        for log in (*sorted(self.folder.glob("*.log")), *sorted((self.state_dir / "logs").glob("*.log"))):
+            lines = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+            tails.append("\n".join([f"--- {log.name}", *lines]))
+        return "\n".join(tails)
+
+    def _start(self, name: str, command: list[str], settings: dict[str, str]) -> None:
+        # A session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order.
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("BWB_")} | settings
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self._processes[name] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(_STOP_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _address(state_dir: Path) -> tuple[str, str]:
+    endpoint = locate(state_dir)
+    return endpoint.url, endpoint.token
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _agent_binary() -> Path:
+    built = Path(broker.__file__).parent.parent / "agents" / "bin" / "bwb-agent"
+    found = built if built.exists() else shutil.which("bwb-agent")
+    if found is None:
+        raise StageError(f"there is no bwb-agent, neither {built} nor on PATH; `make` builds it")
+    return Path(found)

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`bwb transfer`: ask for transfers, look at them, steer them."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.text import Text
+
+from broker.cli import context
+from broker.cli.context import AsJson, StateDir
+from broker.cli.progress import Board, against, name_of
+from broker.cli.quantities import RATE, SIZE, WHEN, show_rate, show_size, show_time
+from broker.client import ENDED, BrokerClient, BrokerUnreachable
+from broker.client.client import Action
+from broker.client.documents import BatchItem, Plan, Quote, Transfer
+
+transfer = context.command_group("Bulk transfers: each has a booked rate and a promised finish.")
+
+_POLL_S = 0.5
+
+Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...")]
+
+
+class Mode(StrEnum):
+    reserve = "reserve"
+    managed = "managed"
+
+
+class State(StrEnum):
+    HELD = "HELD"
+    RESERVED = "RESERVED"
+    ACTIVE = "ACTIVE"
+    FINISHED = "FINISHED"
+    FAILED = "FAILED"
+    CANCELED = "CANCELED"
+    EXPIRED = "EXPIRED"
+
+
+@transfer.command()
+def submit(
+    source: Annotated[str | None, typer.Argument(help="Node or enrolled host that has the data.")] = None,
+    destination: Annotated[str | None, typer.Argument(help="Node or enrolled host that shall get it.")] = None,
+    size: Annotated[int | None, typer.Option(parser=SIZE, metavar="SIZE", help="In bytes: 500M, 10G, 1.5TB, 64GiB.")] = None,
+    size_of: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Take the size of this local file instead.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(parser=WHEN, metavar="WHEN", help="Done by then: RFC 3339, or from now: +2h, +1h30m.")
+    ] = None,
+    not_before: Annotated[
+        str | None, typer.Option(parser=WHEN, metavar="WHEN", help="Not earlier than that. Default: now.")
+    ] = None,
+    rate_max: Annotated[
+        int | None, typer.Option(parser=RATE, metavar="RATE", help="Never faster: 800M, 1.5G (bit/s), 100MB/s (bytes per second).")
+    ] = None,
+    rate_min: Annotated[int | None, typer.Option(parser=RATE, metavar="RATE", help="Never slower while it moves.")] = None,
+    planner: Annotated[
+        str,
+        typer.Option(help="vbls: whatever is free, the earliest finish. fbls: one fixed rate. With --quote several: vbls,fbls."),
+    ] = "vbls",
+    priority: Annotated[int, typer.Option(help="Higher is more important, when capacity is lost.")] = 0,
+    path: Annotated[str | None, typer.Option(help="File that the agents move, relative to the sender's served folder.")] = None,
+    to_path: Annotated[
+        str | None, typer.Option(help="Where to put it, relative to the receiver's folder. Default: --path.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    mode: Annotated[
+        Mode | None, typer.Option(help="managed: agents move the file. reserve: booked only. Default: managed with --path.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
+    project: Annotated[str | None, typer.Option(help="What it belongs to.")] = None,
+    metadata: Annotated[str | None, typer.Option(metavar="JSON", help="An object that is kept with it.")] = None,
+    hold: Annotated[bool, typer.Option("--hold", help="Book, but wait for `bwb transfer commit`.")] = False,
+    file: Annotated[
+        Path | None, typer.Option(help="Requests as JSON, one object or a list, as the API takes them; - for standard input.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key gives the same transfer, however often it is submitted.")
+    ] = None,
+    quote: Annotated[bool, typer.Option("--quote", help="Only ask what would be booked.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Watch it until it has ended.")] = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Book a transfer. Exit status 1 when it is refused: the answer says what is in the way, and what could be had instead.
+
+    \b
+    Examples
+      bwb transfer submit A B --size 10G
+      bwb transfer submit A B --size 1.5TB --deadline +6h --rate-max 5G
+      bwb transfer submit A B --size 10G --planner vbls,fbls --quote
+      bwb transfer submit dtn-a dtn-b --path run7/x.h5 --size 64GiB --watch
+      bwb transfer submit A B --size 10G --idempotency-key run7-step3 --json
+      bwb transfer submit --file requests.json
+    """
+    request: Any
+    if file is not None:
+        if source is not None or size is not None or quote:
+            context.fail("--file goes with --idempotency-key, --watch and --json only", context.MISUSED)
+        request = context.stdin_or_file(file)
+        if not (isinstance(request, dict) or (isinstance(request, list) and request)):
+            context.fail(f"{file}: want a request, or a list of requests", context.MISUSED)
+    else:
+        if source is None or destination is None:
+            context.fail("give SOURCE DESTINATION, or --file", context.MISUSED)
+        volume = size_of.stat().st_size if size_of is not None else size
+        if not volume or (size is not None and size_of is not None):
+            context.fail("give --size (more than 0) or --size-of FILE", context.MISUSED)
+        payload = {"path": path, "destination_path": to_path, "overwrite": overwrite} if path is not None else None
+        fields = {
+            "source": source,
+            "destination": destination,
+            "volume_bytes": volume,
+            "deadline": deadline,
+            "not_before": not_before,
+            "rate_max_bps": rate_max,
+            "rate_min_bps": rate_min,
+            "priority": priority,
+            "mode": mode and str(mode),
+            "payload": payload,
+            "label": label,
+            "project": project,
+            "metadata": _object(metadata),
+        }
+        request = {name: value for name, value in fields.items() if value is not None}
+    with context.broker(state_dir, as_json) as broker:
+        if quote:
+            _show_quotes(broker.quote(request, planner.split(",")), as_json)
+            return
+        if isinstance(request, list):
+            items = broker.submit_batch(request, idempotency_key)
+            booked = _show_batch(items, as_json)
+            if watch and booked:
+                _watch(broker, booked, as_json)
+            if any(item["status"] >= 400 for item in items):
+                raise typer.Exit(context.FAILED)
+            return
+        if file is None:
+            request |= {"planner": planner, "hold": hold}
+        made = broker.submit(request, idempotency_key)
+        if not watch:
+            context.show_json(made) if as_json else _show(made)
+            return
+        if not as_json:
+            context.out.print(f"{made['id']}: promised by {made['promised_finish']}", soft_wrap=True)
+        _watch(broker, [made["id"]], as_json)
+
+
+@transfer.command("list")
+def list_transfers(
+    state: Annotated[list[State] | None, typer.Option(help="Only those. Repeat for several.")] = None,
+    project: str | None = None,
+    node: Annotated[str | None, typer.Option(help="Source or destination.")] = None,
+    search: Annotated[str | None, typer.Option(help="Part of label, project or id.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Transfers, newest first.
+
+    \b
+    Examples
+      bwb transfer list --state ACTIVE --state RESERVED
+      bwb transfer list --project run7 --json
+    """
+    found: list[Transfer] = []
+    with context.broker(state_dir, as_json) as broker:
+        wanted = broker.transfers(
+            page_size=min(limit, 1000), state=[str(s) for s in state or ()], project=project, node=node, search=search
+        )
+        for item in wanted:
+            found.append(item)
+            if len(found) == limit:
+                break
+    if as_json:
+        context.show_json(found)
+        return
+    rows = context.table("Id", "State", "From", "To", "Size", "Done", "Promised", "Label", right=("Size", "Done"))
+    for item in found:
+        done = 1 if item["state"] == "FINISHED" else item["bytes_done"] / item["volume_bytes"]
+        rows.add_row(
+            item["id"],
+            context.state_text(item),
+            item["source"],
+            item["destination"],
+            show_size(item["volume_bytes"]),
+            f"{done:.0%}",
+            show_time(item["promised_finish"]),
+            Text(item["label"] or ""),
+        )
+    context.show_table(rows)
+
+
+@transfer.command()
+def show(
+    transfer_id: Annotated[str, typer.Argument(metavar="ID")],
+    history: Annotated[bool, typer.Option("--history", help="Also what happened to it.")] = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """One transfer: its state, what is booked for it, and why it waits."""
+    with context.broker(state_dir, as_json) as broker:
+        found = broker.transfer(transfer_id)
+        events = broker.history(transfer_id) if history else []
+    if as_json:
+        context.show_json({**found, "history": events} if history else found)
+        return
+    _show(found)
+    for event in events:
+        context.out.print(Text(f"{event['at']} {event['action']} by {event['actor']}"), soft_wrap=True)
+
+
+@transfer.command()
+def watch(ids: Ids = None, state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """Watch transfers until they have ended (without IDs: all that are alive now). Exit status 1 when one did not finish.
+
+    Ctrl-C ends the watching, not the transfers. --json prints them once all have ended.
+    """
+    with context.broker(state_dir, as_json) as broker:
+        wanted = ids or [item["id"] for item in broker.transfers(state=["HELD", "RESERVED", "ACTIVE"])]
+        _watch(broker, wanted, as_json)
+
+
+def _action(action: Action, about: str) -> None:
+    """One command per action that the API has; they differ in their names."""
+
+    def command(
+        ids: Annotated[list[str], typer.Argument(metavar="ID...")], state_dir: StateDir = None, as_json: AsJson = False
+    ) -> None:
+        changed = []
+        with context.broker(state_dir, as_json) as broker:
+            for transfer_id in ids:
+                changed.append(broker.act(transfer_id, action))
+                if not as_json:
+                    context.out.print(Text(f"{transfer_id}: ").append(context.state_text(changed[-1])), soft_wrap=True)
+        if as_json:
+            context.show_json(changed[0] if len(ids) == 1 else changed)
+
+    transfer.command(action, help=about)(command)
+
+
+_action("cancel", "End transfers; what is still booked for them is free at once.")
+_action("pause", "Send nothing until resumed; what is still booked goes back. The promise does not hold meanwhile.")
+_action("resume", "Book the rest of paused transfers from now on. Refused when it does not fit.")
+_action("commit", "Make reservations of held bookings.")
+
+
+def _watch(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
+    """Until all have ended; raises typer.Exit unless all have finished."""
+    found: dict[str, Transfer] = {}
+    try:
+        with Board(context.err if as_json else context.out) as board:
+            while True:
+                try:
+                    for transfer_id in ids:
+                        if transfer_id not in found or found[transfer_id]["state"] not in ENDED:
+                            found[transfer_id] = broker.transfer(transfer_id)
+                    board.notice("")
+                except BrokerUnreachable as error:
+                    if not found:
+                        raise
+                    board.notice(f"{error}; agents go on with what is booked, still trying (ctrl-C ends the watching)")
+                board.show(list(found.values()))
+                if len(found) == len(ids) and all(item["state"] in ENDED for item in found.values()):
+                    break
+                time.sleep(_POLL_S)
+    except KeyboardInterrupt:
+        alive = [item["id"] for item in found.values() if item["state"] not in ENDED] or ids
+        context.err.print(f"\nnot watching any more; the transfers go on: bwb transfer watch {' '.join(alive)}", soft_wrap=True)
+        raise typer.Exit(context.INTERRUPTED) from None
+    if as_json:
+        context.show_json(list(found.values()) if len(ids) != 1 else found[ids[0]])
+    if any(item["state"] != "FINISHED" for item in found.values()):
+        raise typer.Exit(context.FAILED)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = orjson.loads(text)
+    except ValueError as error:
+        context.fail(f"--metadata is not JSON: {error}", context.MISUSED)
+    if not isinstance(value, dict):
+        context.fail('--metadata must be an object, such as {"run": 7}', context.MISUSED)
+    return value
+
+
+def _show(found: Transfer) -> None:
+    reason = found["waiting_reason"]
+    finish = found["actual_finish"]
+    payload = found["payload"] or {}
+    path = payload.get("path")
+    limits = {"at most": found["rate_max_bps"], "at least": found["rate_min_bps"]}
+    context.show_fields(
+        {
+            "transfer": found["id"],
+            "label": found["label"],
+            "project": found["project"],
+            "state": context.state_text(found),
+            "why": reason and f"{reason['code']}: {reason['detail']}" + (f" (until {reason['until']})" if reason["until"] else ""),
+            "from": found["source"],
+            "to": found["destination"],
+            "file": path and path + (f" -> {payload['destination_path']}" if payload.get("destination_path") else ""),
+            "mode": found["mode"],
+            "size": f"{show_size(found['volume_bytes'])} ({found['volume_bytes']} bytes)",
+            "done": f"{found['bytes_done']} bytes" if found["bytes_done"] else None,
+            "rate": ", ".join(f"{word} {show_rate(rate)}" for word, rate in limits.items() if rate) or None,
+            "deadline": found["deadline"],
+            "promised": found["promised_finish"],
+            "finished": finish and finish + against(finish, found["promised_finish"]),
+            "checksum": found["checksum"],
+            "hold until": found["hold_until"] if found["state"] == "HELD" else None,
+        }
+    )
+    _show_plan(found["plan"])
+
+
+def _show_plan(plan: Plan) -> None:
+    rows = context.table("From", "To", "Rate", "Path", right=("Rate",))
+    for segment in plan["segments"]:
+        rows.add_row(segment["begin"], segment["end"], show_rate(segment["rate_bps"]), " ".join(segment["path"]))
+    if plan["segments"]:
+        context.show_table(rows)
+
+
+def _show_quotes(quotes: list[Quote], as_json: bool) -> None:
+    if as_json:
+        context.show_json({"quotes": quotes})
+    else:
+        for quote in quotes:
+            plan = quote["plan"]
+            if plan is not None:
+                mean = plan["metrics"]["mean_rate_bps"]
+                rate = f", on average {show_rate(int(mean))}" if mean else ""
+                context.out.print(f"{quote['planner']}: {plan['start']} - {plan['finish']}{rate}", soft_wrap=True)
+            elif quote["problem"] is not None:
+                context.err.print(f"{quote['planner']}: no", style="bold")
+                context.show_problem(quote["problem"])
+    if not any(quote["admitted"] for quote in quotes):
+        raise typer.Exit(context.FAILED)
+
+
+def _show_batch(items: list[BatchItem], as_json: bool) -> list[str]:
+    """The ids of what was booked."""
+    if as_json:
+        context.show_json({"items": items})
+    for number, item in enumerate(items, 1):
+        booked = item["transfer"]
+        if as_json:
+            continue
+        if booked is not None:
+            context.out.print(f"{number}: {name_of(booked)} {booked['id']} by {booked['promised_finish']}", soft_wrap=True)
+        elif item["problem"] is not None:
+            context.err.print(f"{number}:", end=" ")
+            context.show_problem(item["problem"])
+    return [item["transfer"]["id"] for item in items if item["transfer"] is not None]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Desks on one database and a virtual clock, and the brute-force oracle that judges them.
+
+The oracle recomputes everything from the tables at every instant at which anything changes, with sums over lists. It uses neither the
+calendars, the planners nor the audit's SQL.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from sqlalchemy import text
+
+from broker.core.network import Link
+from broker.core.transfer import State
+from broker.core.units import US_PER_S
+from broker.desk.admit import Admit, Ask, Policy
+from broker.desk.books import Books
+from broker.desk.desk import Desk
+from broker.desk.links import CreateLinks
+from broker.desk.problems import Problem
+from broker.store import audit, bookings
+from broker.store.session import Database
+from broker.store.transfers import Transfer
+from tests.conftest import Clock
+
+POLICY = Policy()
+GBIT = 10**9
+
+Interval = tuple[int, int, int]  # (begin_us, end_us, bit/s)
+
+
+class World:
+    """`desks` work on one database, each with its own connections, as processes would; `look` is a connection pool for the oracle."""
+
+    def __init__(self, url: str, clock: Clock, desks: int = 1) -> None:
+        self.clock = clock
+        self.look = Database(url, pool_size=2)
+        self.databases = [Database(url, pool_size=2) for _ in range(desks)]
+        self.desks = [Desk(database, clock) for database in self.databases]
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ids = itertools.count(1)
+
+    async def start(self) -> None:
+        self._tasks = [asyncio.create_task(desk.run()) for desk in self.desks]
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for database in (self.look, *self.databases):
+            await database.close()
+
+    async def do(self, command: Any, desk: int = 0) -> Any:
+        return await asyncio.wait_for(self.desks[desk].submit(command), 30)
+
+    async def links(self, *links: Link) -> None:
+        await self.do(CreateLinks(links, "test"))
+
+    async def nic(self, host: str, node: str, rate_bps: int) -> None:
+        """The two links that an enrolment makes."""
+        pair = Link(f"{host}~up", host, node, rate_bps), Link(f"{host}~down", node, host, rate_bps)
+        async with self.look.transaction() as connection:
+            await bookings.insert_links(connection, pair, self.clock(), host)
+
+    def ask(self, volume_bytes: int = 125_000_000, source: str = "A", destination: str = "B", **more: Any) -> Ask:
+        return Ask(f"tr_{next(self._ids):06}", source, destination, volume_bytes, **more)
+
+    async def admit(self, *asks: Ask, desk: int = 0, key: Any = None) -> list[Transfer | Problem]:
+        result: list[Transfer | Problem] = await self.do(Admit(asks, "me", POLICY, key), desk)
+        return result
+
+    async def rows(self, query: str, **values: Any) -> list[Any]:
+        async with self.look.transaction() as connection:
+            return list((await connection.execute(text(query), values)).all())
+
+    async def everything(self) -> list[Any]:
+        """All that a refused or failed command must leave as it was."""
+        ledger = await self.rows("SELECT * FROM ledger ORDER BY link_id, version")
+        heads = await self.rows("SELECT id, version, revision, capacity_bps FROM links ORDER BY id")
+        return [ledger, heads, await self.rows("SELECT * FROM transfers ORDER BY id")]
+
+    # -- the oracle --------------------------------------------------------------------------------------------------------------
+
+    async def check(self, carried: Iterable[str] = ()) -> None:
+        """Ledger, transfers, capacity and every desk's memory say the same, now and for ever; `carried`: transfers not to be judged by volume."""
+        now = self.clock.now_us
+        async with self.look.transaction() as connection:
+            found = await audit.violations(connection, now)
+            records = await bookings.load_links(connection)
+        assert not any(found.values()), found
+        ledger: dict[str, list[Interval]] = {link_id: [] for link_id in records}
+        for row in await self.rows("SELECT link_id, begin_us, end_us, delta_bps FROM ledger"):
+            ledger.setdefault(row.link_id, []).append((row.begin_us, row.end_us, row.delta_bps))
+        promised: dict[str, list[Interval]] = {link_id: [] for link_id in ledger}
+        for row in await self.rows("SELECT * FROM transfers"):
+            for begin, end, rate, path in row.segments:
+                for link_id in path:
+                    promised.setdefault(link_id, []).append((begin, end, rate))
+            if State(row.state) in (State.HELD, State.RESERVED, State.ACTIVE) and not row.paused and row.id not in carried:
+                volume = sum(rate * (end - begin) for begin, end, rate, _ in row.segments) // (8 * US_PER_S)
+                assert volume >= row.booked_bytes, f"{row.id} is booked {volume} of {row.booked_bytes} bytes"
+        for link_id, record in records.items():
+            memories = await self._memories(link_id)
+            edges = {edge for begin, end, _ in ledger[link_id] + promised[link_id] for edge in (begin, end)}
+            edges |= {at for at, _ in record.link.available} | {e for w in record.link.windows for e in (w.begin_us, w.end_us)}
+            for instant in sorted({now, *(edge for edge in edges if edge > now)}):
+                booked, capacity = level(ledger[link_id], instant), capacity_at(record.link, instant)
+                assert booked == level(promised[link_id], instant), (link_id, instant)
+                assert 0 <= booked <= capacity, (link_id, instant, booked, capacity)
+                for calendar in memories:
+                    assert calendar.free_at(instant) == capacity - booked, (link_id, instant)
+
+    async def _memories(self, link_id: str) -> list[Any]:
+        """Every desk's calendar of the link, brought up to date under the lock, and one that is loaded fresh."""
+        calendars = []
+        for books in (*(desk.books for desk in self.desks), Books()):
+            async with self.look.transaction() as connection:
+                if books.topology_version != await bookings.topology_version(connection):
+                    await books.load_topology(connection)
+                locked = await bookings.lock(connection, [link_id])
+                await books.catch_up(connection, locked.heads, self.clock.now_us)
+                calendars.append(books.calendars[link_id])
+        return calendars
+
+
+def level(intervals: Iterable[Interval], instant: int) -> int:
+    return sum(rate for begin, end, rate in intervals if begin <= instant < end)
+
+
+def capacity_at(link: Link, instant: int) -> int:
+    """In payload bit/s, from the definitions in docs: the last step that has begun, the lowest window, the payload's share."""
+    steps = [bps for at, bps in link.available if at <= instant]
+    raw = min([steps[-1] if steps else link.capacity_bps, *(w.bps for w in link.windows if w.begin_us <= instant < w.end_us)])
+    return raw if link.mtu_bytes is None else raw * (link.mtu_bytes - 40) // (link.mtu_bytes + 38)
+
+
+@contextlib.asynccontextmanager
+async def world(url: str, clock: Clock, desks: int = 1) -> AsyncIterator[World]:
+    made = World(url, clock, desks)
+    await made.start()
+    try:
+        yield made
+    finally:
+        await made.stop()
