@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import psycopg
 
 from broker.embedded.postgres import binaries, identity
@@ -51,7 +52,7 @@ class Server:
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        name = url.split("@/")[1].split("?")[0]
+        name = url.split("@/")[1].split("?", maxsplit=1)[0]
         with self._administrator() as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
@@ -85,8 +86,13 @@ class Server:
     def kill(self) -> None:
         """kill -9 of the server and all its children, as when the machine loses power without losing the disk's cache."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGKILL)
+        parent = psutil.Process(self._process.pid)
+        everybody = [parent, *parent.children(recursive=True)]  # each backend leads a session of its own
+        for process in everybody:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         self._process.wait()
+        psutil.wait_procs(everybody, timeout=10)
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:

@@ -69,6 +69,8 @@ def _field(location: tuple[Any, ...]) -> str:
 
 async def _on_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error, _TooLarge):
+        return _too_large(error)
     code = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "unavailable")
     problem = Problem(code, str(error.detail))
     return problem_answer(problem, dict(error.headers) if error.headers else None)
@@ -85,8 +87,12 @@ async def _on_fault(request: Request, fault: Exception) -> Response:
     return Response(orjson.dumps(document), 500, media_type="application/problem+json")
 
 
-class _TooLarge(Exception):
-    pass
+class _TooLarge(HTTPException):
+    """An HTTPException, because FastAPI answers any other fault while it reads a body with 400."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, f"the body is larger than {limit} bytes; send several smaller requests")
+        self.limit = limit
 
 
 class BodyLimit:
@@ -105,7 +111,6 @@ class BodyLimit:
                 await self._refuse(scope, receive, send)
                 return
         size = 0
-        started = False
 
         async def counted() -> Message:
             nonlocal size
@@ -113,23 +118,14 @@ class BodyLimit:
             if message["type"] == "http.request":
                 size += len(message.get("body", b""))
                 if size > self.limit:
-                    raise _TooLarge
+                    raise _TooLarge(self.limit)
             return message
 
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self.app(scope, counted, watched)
-        except _TooLarge:
-            if started:
-                raise
-            await self._refuse(scope, receive, send)
+        await self.app(scope, counted, send)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = Problem(
-            "too-large", f"the body is larger than {self.limit} bytes; send several smaller requests", {"limit_bytes": self.limit}
-        )
-        await problem_answer(problem, {"Connection": "close"})(scope, receive, send)
+        await _too_large(_TooLarge(self.limit))(scope, receive, send)
+
+
+def _too_large(error: _TooLarge) -> Response:
+    return problem_answer(Problem("too-large", str(error.detail), {"limit_bytes": error.limit}), {"Connection": "close"})

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The field types of the API. Every one is bounded; JSON types are taken strictly (no "5" for 5, no 5.0, no NaN)."""
 
+import json
 from typing import Annotated, Any
 
 import orjson
@@ -31,6 +32,7 @@ def _time(value: Any) -> int:
 
 def _small_json(value: dict[str, Any]) -> dict[str, Any]:
     try:
+        json.dumps(value, allow_nan=False)  # Python's parser takes NaN and 1e400, and orjson would write them as null
         text = orjson.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise PydanticCustomError("json", "cannot be stored: {reason}", {"reason": str(error)}) from None

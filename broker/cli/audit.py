@@ -38,8 +38,8 @@ def audit_command(state_dir: StateDir = None, as_json: AsJson = False) -> None:
         context.show_table(rows)
         for name, violations in found["violations"].items():
             for row in violations[:_MOST_ROWS]:
-                context.out.print(Text(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items())), soft_wrap=True)
+                context.say(Text(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items())))
         verdict = "all invariants hold" if found["clean"] else "INVARIANTS ARE BROKEN"
-        context.out.print(f"{verdict} at {found['at']} (checked in {show_duration(found['took_us'])})", soft_wrap=True)
+        context.say(f"{verdict} at {found['at']} (checked in {show_duration(found['took_us'])})")
     if not found["clean"]:
         raise typer.Exit(context.FAILED)

@@ -6,7 +6,7 @@ Exit codes: 0 done; 1 refused or failed; 2 not understood (nothing was sent); 3 
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -64,7 +64,7 @@ def broker(state_dir: Path | None, as_json: bool = False) -> Iterator[BrokerClie
 
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
-    err.print(Text(f"error: {message}", style="red"), soft_wrap=True)
+    remark(f"error: {message}", "red")
     raise typer.Exit(code)
 
 
@@ -79,10 +79,20 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     return made
 
 
+def say(text: str | Text, style: str = "") -> None:
+    """One line to standard output, as it is: no markup, no wrapping."""
+    out.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
+
+
+def remark(text: str | Text, style: str = "") -> None:
+    """One line to standard error: what is not the answer itself."""
+    err.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
+
+
 def show_table(rows: Table) -> None:
     """As wide as it is: a cell that is cut off helps nobody, and a pipe has no width."""
     natural = Measurement.get(out, out.options.update(max_width=1000), rows).maximum
-    out.print(rows, width=natural, crop=False, soft_wrap=True)
+    Console(width=natural, highlight=False).print(rows)
 
 
 def show_fields(fields: Mapping[str, Any]) -> None:
@@ -101,25 +111,25 @@ def state_text(transfer: Mapping[str, Any]) -> Text:
     return text.append(" paused", style="yellow") if transfer["paused"] and transfer["state"] in ("RESERVED", "ACTIVE") else text
 
 
-def show_problem(problem: Mapping[str, Any]) -> None:
+def show_problem(problem: Mapping[str, Any], tell: Callable[[str | Text], None] = remark) -> None:
     """A refusal for people: what, why, what stands in the way, and what could be had."""
     code = str(problem.get("type", "")).rsplit("/", 1)[-1]
     title = Text(f"{problem.get('title') or code} ({problem.get('status')})", style="bold red")
-    err.print(title.append(f": {problem.get('detail', '')}", style="not bold red"), soft_wrap=True)
+    tell(title.append(f": {problem.get('detail', '')}", style="not bold red"))
     if binding := problem.get("binding"):
         interval = binding["interval"]
         line = f"  limited by link {binding['link']} between {show_time(interval['from'])} and {show_time(interval['to'])}"
         holders = binding.get("reservations") or []
-        err.print(Text(line + (f", booked there: {', '.join(holders)}" if holders else "")), soft_wrap=True)
+        tell(line + (f", booked there: {', '.join(holders)}" if holders else ""))
     if offers := problem.get("counter_offers"):
-        err.print(Text("  what could be had instead:", style="bold"))
+        tell("  what could be had instead:")
         for offer in offers:
-            err.print(Text("    " + _offer(offer)), soft_wrap=True)
+            tell("    " + _offer(offer))
     for promise in problem.get("broken") or []:
         label = f" ({promise['label']})" if promise.get("label") else ""
-        err.print(Text(f"  promised to {promise['id']}{label}: done by {promise['finish']}"), soft_wrap=True)
+        tell(f"  promised to {promise['id']}{label}: done by {promise['finish']}")
     if code == "unauthorized":
-        err.print("  is the token revoked or expired? `bwb token create` makes a new one")
+        tell("  is the token revoked or expired? `bwb token create` makes a new one")
 
 
 def _offer(offer: Mapping[str, Any]) -> str:

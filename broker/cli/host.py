@@ -62,8 +62,9 @@ def enrol(
     name: Annotated[str, typer.Argument(help="The host's name, as transfers will name it.")],
     node: Annotated[str, typer.Option(help="The node of the network that it is attached to.")],
     nic: Annotated[int, typer.Option(parser=RATE, metavar="RATE", help="What its NIC carries: 25G, 100G (bit/s).")],
-    ttl: Annotated[int, typer.Option(parser=DURATION, metavar="TIME", help="How long the one-time token is good for.")] = 3600
-    * US_PER_S,
+    ttl: Annotated[
+        int, typer.Option(parser=DURATION, metavar="TIME", show_default="1h", help="How long the one-time token is good for: 2d.")
+    ] = 3600 * US_PER_S,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -87,10 +88,10 @@ def enrol(
     if as_json:
         context.show_json({**made, "command": command})
         return
-    context.err.print(f"on {name}, before {made['expires']} (good for one use):", soft_wrap=True)
+    context.remark(f"on {name}, before {made['expires']} (good for one use):")
     typer.echo(f" {command}")
     if "//127." in url or "//localhost" in url or "//[::1]" in url:
-        context.err.print("this broker listens on this machine only: for other hosts, run it with --host", style="yellow")
+        context.remark("this broker listens on this machine only: for other hosts, run it with --host", "yellow")
 
 
 @host.command()
@@ -106,7 +107,7 @@ def drain(
     if as_json:
         context.show_json(changed)
     else:
-        context.out.print(f"{name} takes new transfers" if undo else f"{name} finishes what it has and takes nothing new")
+        context.say(f"{name} takes new transfers" if undo else f"{name} finishes what it has and takes nothing new")
 
 
 def _agent(found: Host) -> Text:

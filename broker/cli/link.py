@@ -78,7 +78,7 @@ def create(
         for item in wanted:
             made.append(broker.create_link(item))
             if not as_json:
-                context.out.print(f"{made[-1]['id']}: {made[-1]['source']} -> {made[-1]['target']}, {_capacity(made[-1])}")
+                context.say(f"{made[-1]['id']}: {made[-1]['source']} -> {made[-1]['target']}, {_capacity(made[-1])}")
     if as_json:
         context.show_json(made if file is not None or both else made[0])
 
@@ -148,7 +148,7 @@ def delete(link_id: str, state_dir: StateDir = None, as_json: AsJson = False) ->
     if as_json:
         context.show_json({"id": link_id, "deleted": True})
     else:
-        context.out.print(f"{link_id} is deleted")
+        context.say(f"{link_id} is deleted")
 
 
 @link.command()
@@ -173,14 +173,14 @@ def calendar(
     if as_json:
         context.show_json(found)
         return
-    context.out.print(plot.calendar(found, context.out.width), soft_wrap=True)
+    context.say(plot.calendar(found, context.out.width))
     if steps:
         rows = context.table("From", "Capacity", "Booked", "Free", right=("Capacity", "Booked", "Free"))
         for step in found["steps"]:
             rows.add_row(step["begin"], *(show_rate(step[name]) for name in ("capacity_bps", "booked_bps", "free_bps")))
         context.show_table(rows)
         if found["decimated"]:
-            context.out.print(f"thinned out to {len(found['steps'])} steps; --points gives more")
+            context.say(f"thinned out to {len(found['steps'])} steps; --points gives more")
 
 
 @link.command()
@@ -251,11 +251,11 @@ def _show_link(found: Link) -> None:
         }
     )
     for step in found["available"]:
-        context.out.print(f"from {step['from']}: {show_rate(step['bps'])}", soft_wrap=True)
+        context.say(f"from {step['from']}: {show_rate(step['bps'])}")
     for item in found["windows"]:
         reason = f": {item['reason']}" if item["reason"] else ""
         line = f"{item['kind']} {item['id']} {item['begin']} - {item['end']}: {show_rate(item['bps'])}{reason}"
-        context.out.print(line, soft_wrap=True, markup=False)
+        context.say(line)
 
 
 def _show_change(changed: LinkChange, as_json: bool) -> None:
@@ -264,6 +264,6 @@ def _show_change(changed: LinkChange, as_json: bool) -> None:
         return
     _show_link(changed)
     if changed["replanned"]:
-        context.out.print(f"planned anew: {', '.join(changed['replanned'])}", soft_wrap=True)
+        context.say(f"planned anew: {', '.join(changed['replanned'])}")
     if changed["broken"]:
-        context.out.print(f"promises broken: {', '.join(changed['broken'])}", style="bold red", soft_wrap=True)
+        context.say(f"promises broken: {', '.join(changed['broken'])}", "bold red")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # numba and rich load only when there is something to plan
     from broker.core.plan import Plan
     from broker.planners.sequence import Decision, Schedule
 
-_PICTURE_COLUMNS = 20
+_PICTURE_COLUMNS = 18
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*%#"
 

@@ -39,7 +39,7 @@ def parse_size(text: str) -> int:
     if not found:
         raise ValueError(f"{text!r} is no size; write bytes as 500M, 10G, 1.5TB or 64GiB")
     if found["unit"] in ("b", "bit"):
-        raise ValueError(f"{text!r} is in bits; sizes are in bytes, for example {text.strip().rstrip('bit')}B")
+        raise ValueError(f"{text!r} is in bits; sizes are in bytes (that would be {show_size(int(_scaled(found) / 8))})")
     return _whole(text, _scaled(found), "bytes", MAX_VOLUME_BYTES)
 
 

@@ -60,13 +60,23 @@ def worker_command(
     os.execv(celery[0], celery + options)  # noqa: S606  the worker takes our pid: signals reach it, nothing stays in between
 
 
-def migrate_command() -> None:
+def migrate_command(
+    token_dir: Annotated[
+        Path | None, typer.Option(help="Also see to it that admin.token in this directory is a valid token with all scopes.")
+    ] = None,
+    wait: Annotated[float, typer.Option(metavar="SECONDS", help="Give the database so long to answer.")] = 5,
+) -> None:
     """Bring the database of BWB_DATABASE_URL to the newest schema. `bwb up` does it by itself."""
+    from broker.embedded import UpError
+    from broker.embedded.prepare import prepare
     from broker.settings import settings
-    from broker.store import migrate
 
     if not settings().database_url:
         typer.echo("bwb migrate: set BWB_DATABASE_URL", err=True)
         raise typer.Exit(2)
-    migrate.upgrade(settings().database_url)
+    try:
+        prepare(settings().database_url, token_dir, wait)
+    except UpError as error:
+        typer.echo(f"bwb migrate: {error}", err=True)
+        raise typer.Exit(1) from None
     typer.echo("the database has the newest schema")

@@ -50,7 +50,7 @@ def create(
         context.show_json(made)
         return
     until = f"until {made['expires']}" if made["expires"] else "without an end"
-    context.err.print(f"{made['id']} ({', '.join(made['scopes'])}), {until}; the secret is shown only now:", soft_wrap=True)
+    context.remark(f"{made['id']} ({', '.join(made['scopes'])}), {until}; the secret is shown only now:")
     typer.echo(made["token"])
 
 
@@ -82,4 +82,4 @@ def revoke(token_id: str, state_dir: StateDir = None, as_json: AsJson = False) -
     if as_json:
         context.show_json({"id": token_id, "revoked": True})
     else:
-        context.out.print(f"{token_id} is revoked")
+        context.say(f"{token_id} is revoked")

@@ -83,6 +83,7 @@ def submit(
     ] = None,
     quote: Annotated[bool, typer.Option("--quote", help="Only ask what would be booked.")] = False,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Watch it until it has ended.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only its id.")] = False,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,57 +98,71 @@ def submit(
       bwb transfer submit A B --size 10G --idempotency-key run7-step3 --json
       bwb transfer submit --file requests.json
     """
-    request: Any
     if file is not None:
         if source is not None or size is not None or quote:
             context.fail("--file goes with --idempotency-key, --watch and --json only", context.MISUSED)
-        request = context.stdin_or_file(file)
-        if not (isinstance(request, dict) or (isinstance(request, list) and request)):
-            context.fail(f"{file}: want a request, or a list of requests", context.MISUSED)
-    else:
-        if source is None or destination is None:
-            context.fail("give SOURCE DESTINATION, or --file", context.MISUSED)
-        volume = size_of.stat().st_size if size_of is not None else size
-        if not volume or (size is not None and size_of is not None):
-            context.fail("give --size (more than 0) or --size-of FILE", context.MISUSED)
-        payload = {"path": path, "destination_path": to_path, "overwrite": overwrite} if path is not None else None
-        fields = {
-            "source": source,
-            "destination": destination,
-            "volume_bytes": volume,
-            "deadline": deadline,
-            "not_before": not_before,
-            "rate_max_bps": rate_max,
-            "rate_min_bps": rate_min,
-            "priority": priority,
-            "mode": mode and str(mode),
-            "payload": payload,
-            "label": label,
-            "project": project,
-            "metadata": _object(metadata),
-        }
-        request = {name: value for name, value in fields.items() if value is not None}
+        _submit_file(file, idempotency_key, watch, state_dir, as_json, quiet)
+        return
+    if source is None or destination is None:
+        context.fail("give SOURCE DESTINATION, or --file", context.MISUSED)
+    volume = size_of.stat().st_size if size_of is not None else size
+    if not volume or (size is not None and size_of is not None):
+        context.fail("give --size (more than 0) or --size-of FILE", context.MISUSED)
+    fields = {
+        "source": source,
+        "destination": destination,
+        "volume_bytes": volume,
+        "deadline": deadline,
+        "not_before": not_before,
+        "rate_max_bps": rate_max,
+        "rate_min_bps": rate_min,
+        "priority": priority,
+        "mode": mode and str(mode),
+        "payload": None if path is None else {"path": path, "destination_path": to_path, "overwrite": overwrite},
+        "label": label,
+        "project": project,
+        "metadata": _object(metadata),
+    }
+    request = {name: value for name, value in fields.items() if value is not None}
     with context.broker(state_dir, as_json) as broker:
         if quote:
             _show_quotes(broker.quote(request, planner.split(",")), as_json)
+        else:
+            made = broker.submit(request | {"planner": planner, "hold": hold}, idempotency_key)
+            _booked(broker, made, watch, as_json, quiet)
+
+
+def _submit_file(file: Path, idempotency_key: str | None, watch: bool, state_dir: Path | None, as_json: bool, quiet: bool) -> None:
+    content = context.stdin_or_file(file)
+    with context.broker(state_dir, as_json) as broker:
+        if isinstance(content, dict):
+            _booked(broker, broker.submit(content, idempotency_key), watch, as_json, quiet)
             return
-        if isinstance(request, list):
-            items = broker.submit_batch(request, idempotency_key)
-            booked = _show_batch(items, as_json)
-            if watch and booked:
-                _watch(broker, booked, as_json)
-            if any(item["status"] >= 400 for item in items):
-                raise typer.Exit(context.FAILED)
-            return
-        if file is None:
-            request |= {"planner": planner, "hold": hold}
-        made = broker.submit(request, idempotency_key)
-        if not watch:
-            context.show_json(made) if as_json else _show(made)
-            return
-        if not as_json:
-            context.out.print(f"{made['id']}: promised by {made['promised_finish']}", soft_wrap=True)
+        if not isinstance(content, list) or not content:
+            context.fail(f"{file}: want a request, or a list of requests", context.MISUSED)
+        items = broker.submit_batch(content, idempotency_key)
+        booked = [item["transfer"]["id"] for item in items if item["transfer"] is not None]
+        if not watch or not booked:
+            _show_batch(items, as_json)
+        else:
+            _show_batch(items, as_json=False)
+            _watch(broker, booked, as_json)
+        if len(booked) < len(items):
+            raise typer.Exit(context.FAILED)
+
+
+def _booked(broker: BrokerClient, made: Transfer, watch: bool, as_json: bool, quiet: bool = False) -> None:
+    if quiet:
+        typer.echo(made["id"])
+    if watch:
+        context.remark(f"{made['id']}: promised by {made['promised_finish']}")
         _watch(broker, [made["id"]], as_json)
+    elif quiet:
+        pass
+    elif as_json:
+        context.show_json(made)
+    else:
+        _show(made)
 
 
 @transfer.command("list")
@@ -211,7 +226,7 @@ def show(
         return
     _show(found)
     for event in events:
-        context.out.print(Text(f"{event['at']} {event['action']} by {event['actor']}"), soft_wrap=True)
+        context.say(Text(f"{event['at']} {event['action']} by {event['actor']}"))
 
 
 @transfer.command()
@@ -236,7 +251,7 @@ def _action(action: Action, about: str) -> None:
             for transfer_id in ids:
                 changed.append(broker.act(transfer_id, action))
                 if not as_json:
-                    context.out.print(Text(f"{transfer_id}: ").append(context.state_text(changed[-1])), soft_wrap=True)
+                    context.say(Text(f"{transfer_id}: ").append(context.state_text(changed[-1])))
         if as_json:
             context.show_json(changed[0] if len(ids) == 1 else changed)
 
@@ -270,7 +285,7 @@ def _watch(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
                 time.sleep(_POLL_S)
     except KeyboardInterrupt:
         alive = [item["id"] for item in found.values() if item["state"] not in ENDED] or ids
-        context.err.print(f"\nnot watching any more; the transfers go on: bwb transfer watch {' '.join(alive)}", soft_wrap=True)
+        context.remark(f"\nnot watching any more; the transfers go on: bwb transfer watch {' '.join(alive)}")
         raise typer.Exit(context.INTERRUPTED) from None
     if as_json:
         context.show_json(list(found.values()) if len(ids) != 1 else found[ids[0]])
@@ -337,25 +352,22 @@ def _show_quotes(quotes: list[Quote], as_json: bool) -> None:
             if plan is not None:
                 mean = plan["metrics"]["mean_rate_bps"]
                 rate = f", on average {show_rate(int(mean))}" if mean else ""
-                context.out.print(f"{quote['planner']}: {plan['start']} - {plan['finish']}{rate}", soft_wrap=True)
+                context.say(f"{quote['planner']}: {plan['start']} - {plan['finish']}{rate}")
             elif quote["problem"] is not None:
-                context.err.print(f"{quote['planner']}: no", style="bold")
+                context.remark(f"{quote['planner']}: no", "bold")
                 context.show_problem(quote["problem"])
     if not any(quote["admitted"] for quote in quotes):
         raise typer.Exit(context.FAILED)
 
 
-def _show_batch(items: list[BatchItem], as_json: bool) -> list[str]:
-    """The ids of what was booked."""
+def _show_batch(items: list[BatchItem], as_json: bool) -> None:
     if as_json:
         context.show_json({"items": items})
+        return
     for number, item in enumerate(items, 1):
         booked = item["transfer"]
-        if as_json:
-            continue
         if booked is not None:
-            context.out.print(f"{number}: {name_of(booked)} {booked['id']} by {booked['promised_finish']}", soft_wrap=True)
+            context.remark(f"{number}: {name_of(booked)} {booked['id']}, promised by {booked['promised_finish']}")
         elif item["problem"] is not None:
-            context.err.print(f"{number}:", end=" ")
+            context.remark(f"{number}: refused")
             context.show_problem(item["problem"])
-    return [item["transfer"]["id"] for item in items if item["transfer"] is not None]

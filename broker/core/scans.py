@@ -150,19 +150,6 @@ def lowest(times: Int64Array, free: Int64Array, n: int, begin: int, end: int) ->
 
 
 @compiled
-def cut(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, out_times: Int64Array, out_free: Int64Array) -> int:
-    """Copy the steps that matter on [begin, end); the first keeps the time stamp that it has. Returns how many."""
-    i = index_at(times, n, begin)
-    k = 0
-    while i < n and (k == 0 or times[i] < end):
-        out_times[k] = times[i]
-        out_free[k] = free[i]
-        k += 1
-        i += 1
-    return k
-
-
-@compiled
 def minimum(
     times_a: Int64Array,
     free_a: Int64Array,
@@ -321,8 +308,6 @@ def fixed_bandwidth(
             if i == n:
                 return (NEVER if limit == _FOREVER else OUT_OF_PROFILE), begin
             begin = -(-times[i] // slot) * slot
-            while i + 1 < n and times[i + 1] <= begin:
-                i += 1
             continue
         if next_change >= begin + duration or next_change == _FOREVER:
             if begin + duration > limit:
@@ -385,7 +370,4 @@ def longest_run(times: Int64Array, free: Int64Array, n: int, start: int, end: in
         if next_change >= end:
             return best
         i += 1
-        # After a busy step that ended inside a slot, `begin` may lie beyond the next change as well.
-        while i + 1 < n and times[i + 1] <= begin:
-            i += 1
     return best

@@ -18,6 +18,7 @@ from broker.desk.command import Unkeyed
 from broker.desk.problems import Problem
 from broker.planners import PLANNERS
 from broker.planners.offers import binding, counter_offer
+from broker.planners.signature import Planner
 from broker.store import transfers
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
@@ -29,6 +30,7 @@ class Policy:
 
     hold_us: int = 300 * US_PER_S
     managed_lead_us: int = 1_500_000
+    replan_lead_us: int = 500_000
     managed_margin_ppm: int = 10_000
 
 
@@ -170,6 +172,9 @@ def routed_links(network: Network, asks: Iterable[Ask]) -> set[str]:
 
 def mode_of(ask: Ask, books: Books) -> Mode:
     """The mode asked for, else `managed` when two agents can move a named file, else `reserve`. Raises Problem."""
+    for name, node in (("source", ask.source), ("destination", ask.destination)):
+        if node in books.drained:
+            raise Problem.of_field(name, f"host {node!r} is drained: it finishes what it has and takes nothing new", "conflict")
     both_hosts = ask.source in books.hosts and ask.destination in books.hosts
     has_file = bool(ask.payload and ask.payload.get("path"))
     if ask.mode is None:
@@ -219,12 +224,17 @@ def request_of(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> Request:
     return request
 
 
-def plan_or_refuse(request: Request, planner_name: str, batch: Batch) -> Plan:
-    """A verified plan on the present calendars; raises Problem with binding link and counter-offers."""
-    planner = PLANNERS.get(planner_name)
+def planner_named(name: str) -> Planner:
+    planner = PLANNERS.get(name)
     if planner is None:
         known = ", ".join(sorted(PLANNERS))
-        raise Problem.of_field("planner", f"{planner_name!r} is unknown; there are: {known}", "unknown-planner")
+        raise Problem.of_field("planner", f"{name!r} is unknown; there are: {known}", "unknown-planner")
+    return planner
+
+
+def plan_or_refuse(request: Request, planner_name: str, batch: Batch) -> Plan:
+    """A verified plan on the present calendars; raises Problem with binding link and counter-offers."""
+    planner = planner_named(planner_name)
     network, calendars = batch.books.network, batch.books.calendars
     plan = planner.plan(request, network, calendars, fewest_rows=True)
     if isinstance(plan, Plan):

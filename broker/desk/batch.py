@@ -45,11 +45,14 @@ class Batch:
             transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in coalesced(segments) for link_id in s.path]
         )
 
-    def release_after(self, transfer: Transfer, instant_us: int) -> tuple[Segment, ...]:
-        """Give back what `transfer` has booked from `instant_us` on (rounded up to the links' slots); returns what remains of its segments."""
+    def release_after(self, transfer: Transfer, instant_us: int, *, within_slots: bool = False) -> tuple[Segment, ...]:
+        """Give back what `transfer` has booked from `instant_us` on; returns what remains of its segments.
+
+        The cut is rounded up to the links' slots, unless capacity is gone `within_slots`.
+        """
         kept, returned = [], []
         for segment in transfer.segments:
-            cut = max(segment.begin_us, self.slot_boundary(segment.path, instant_us))
+            cut = max(segment.begin_us, instant_us if within_slots else self.slot_boundary(segment.path, instant_us))
             if cut < segment.end_us:
                 returned.append(segment._replace(begin_us=cut))
             if segment.begin_us < cut:
@@ -112,12 +115,13 @@ class Batch:
     # -- what the desk does ------------------------------------------------------------------------------------------------
 
     async def write(self, connection: AsyncConnection) -> None:
-        for problem, binding in self._unexplained:
-            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
-            problem.more["binding"]["reservations"] = holders
         await transfers.insert(connection, list(self._new.values()))
         await transfers.update(connection, list(self._changed.values()))
         await bookings.append(connection, self._ledger_rows(), self.heads)
+        # After the ledger is written: what stands in the way may be of this batch.
+        for problem, binding in self._unexplained:
+            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
+            problem.more["binding"]["reservations"] = holders
         await events.append(connection, self._events)
         if self.touched:
             await hosts.bump(connection, self.touched)

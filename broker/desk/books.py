@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.store import bookings
+from broker.store import bookings, hosts
 from broker.store.bookings import Head, LinkRecord
 
 # Calendars are pruned when this much of the past has piled up; planning never looks behind the present.
@@ -34,11 +34,13 @@ class Books:
         self.calendars: dict[str, Calendar] = {}
         self.versions: dict[str, int] = {}
         self.hosts: frozenset[str] = frozenset()
+        self.drained: frozenset[str] = frozenset()  # of these: the ones that take nothing new
         self._pruned_us = 0
 
     async def load_topology(self, connection: AsyncConnection) -> None:
         """Read all links anew; calendars of links that are still there keep their bookings under the new capacity."""
         version = await bookings.topology_version(connection)
+        self.drained = await hosts.drained(connection)
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:

@@ -11,7 +11,10 @@ Row = tuple[int, int, int]  # (begin_us, capacity bit/s, booked bit/s)
 
 
 def calendar_steps(link: Link, booked: Bookings, begin_us: int, end_us: int, points: int) -> tuple[list[Row], bool]:
-    """Steps on [begin, end), and whether some were left out: then each bucket of time keeps its highest and its lowest booked step."""
+    """Steps on [begin, end), and whether some were left out.
+
+    Then there is the first, and of each bucket of time the step with the most booked, the least booked and the least free.
+    """
     capacity = link.capacity()
     capacity_times = np.array([at for at, _ in capacity], np.int64)
     capacity_rates = np.array([rate for _, rate in capacity], np.int64)
@@ -29,17 +32,19 @@ def calendar_steps(link: Link, booked: Bookings, begin_us: int, end_us: int, poi
     instants, rates, taken = instants[differs], rates[differs], taken[differs]
     decimated = len(instants) > points
     if decimated:
-        kept = _extremes(instants, taken, begin_us, end_us, points // 2)
+        kept = _extremes(instants, taken, rates - taken, begin_us, end_us, max(points // 3, 1))
         instants, rates, taken = instants[kept], rates[kept], taken[kept]
     return list(zip(instants.tolist(), rates.tolist(), taken.tolist(), strict=True)), decimated
 
 
-def _extremes(instants: Int64Array, taken: Int64Array, begin_us: int, end_us: int, buckets: int) -> list[int]:
-    """Indices of the highest and the lowest value of each of `buckets` equal spans of time."""
-    bucket = (instants - begin_us) * buckets // (end_us - begin_us)
+def _extremes(
+    instants: Int64Array, taken: Int64Array, free: Int64Array, begin_us: int, end_us: int, buckets: int
+) -> list[int]:
+    """Indices of what must be seen of each of `buckets` equal spans of time, and the first, which says how it begins."""
+    bucket = (instants - begin_us) // -(-(end_us - begin_us) // buckets)
     edges = np.flatnonzero(np.diff(bucket, prepend=-1))
-    kept: set[int] = set()
+    kept = {0}
     for first, last in zip(edges.tolist(), [*edges.tolist()[1:], len(instants)], strict=True):
-        part = taken[first:last]
-        kept.update((first + int(part.argmax()), first + int(part.argmin())))
+        part = slice(first, last)
+        kept.update(first + int(index) for index in (taken[part].argmax(), taken[part].argmin(), free[part].argmin()))
     return sorted(kept)

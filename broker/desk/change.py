@@ -9,7 +9,7 @@ from broker.core.plan import Plan
 from broker.core.request import Request
 from broker.core.transfer import Mode, State
 from broker.core.units import format_time
-from broker.desk.admit import Policy, plan_or_refuse
+from broker.desk.admit import Policy, plan_or_refuse, planner_named
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
@@ -81,7 +81,12 @@ class Change(OneTransfer):
         transfer = self.live_transfer(batch)
         before = summary(transfer)
         wanted = self._wanted(transfer)
-        if self._concerns_booking(transfer, wanted) and not transfer.paused:
+        if not self._concerns_booking(transfer, wanted):
+            pass
+        elif transfer.paused:
+            # There is nothing to plan until it is resumed, but what could never be planned is refused now.
+            request_rest(transfer, wanted, wanted.booked_bytes - transfer.carried_bytes, max(wanted.not_before_us, batch.now_us))
+        else:
             plan_rest(batch, transfer, wanted, remaining=None, not_before_us=wanted.not_before_us, policy=self.policy)
             transfer.promised_us = transfer.finish_us
         for name in ("volume_bytes", "booked_bytes", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner",
@@ -182,6 +187,7 @@ class BookRest(OneTransfer):
     """A sender fell behind what is booked: book what is missing anew. A deadline that cannot be kept any more is given up, with the reason."""
 
     safe_bytes: int = 0
+    achieved_bps: int = 0  # what the hosts can do, when that is less than was booked; 0: no reason to think so
     policy: Policy = field(default_factory=Policy)
 
     def decide(self, batch: Batch) -> Transfer:
@@ -191,16 +197,28 @@ class BookRest(OneTransfer):
         before = summary(transfer)
         missing = max(transfer.volume_bytes - self.safe_bytes, 1)
         missing += -(-missing * self.policy.managed_margin_ppm // 1_000_000)
-        book_rest(
-            batch, transfer, min(missing, transfer.booked_bytes), "behind", "the transfer fell behind its booking", self.policy
-        )
+        why = "the transfer fell behind its booking"
+        if self.achieved_bps:
+            why += f": its hosts reach {self.achieved_bps} bit/s"
+        book_rest(batch, transfer, min(missing, transfer.booked_bytes), "behind", why, self.policy, self.achieved_bps)
         batch.change(transfer, self.actor, "transfer.rebooked", before)
         return transfer
 
 
-def book_rest(batch: Batch, transfer: Transfer, remaining: int | None, code: str, why: str, policy: Policy) -> None:
-    """Plan the rest within the deadline, else as early as possible with the broken promise as the reason. Raises Problem when nothing fits."""
+def book_rest(
+    batch: Batch, transfer: Transfer, remaining: int | None, code: str, why: str, policy: Policy, ceiling_bps: int = 0
+) -> None:
+    """Plan the rest within the deadline, else as early as possible with the broken promise as the reason. Raises Problem when nothing fits.
+
+    With `ceiling_bps`, no faster than that: booking more than its hosts can do would leave most of each new booking unused, too.
+    """
     wanted = Wanted.of(transfer)
+    if ceiling_bps:
+        route = batch.books.network.route(transfer.source, transfer.destination)
+        ceiling_bps = max(ceiling_bps, route.channel_bps if route is not None else 1)
+        wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
+        if wanted.rate_min_bps is not None:
+            wanted.rate_min_bps = min(wanted.rate_min_bps, wanted.rate_max_bps)
     not_before = max(transfer.not_before_us, batch.now_us)
     mark = batch.mark()
     try:
@@ -224,12 +242,30 @@ def plan_rest(batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int |
 
     The cut leaves running agents the time to hear of it. Raises Problem and leaves `transfer` as it was; the batch is the caller's to undo.
     """
-    lead = policy.managed_lead_us if transfer.mode == Mode.MANAGED else 0
+    lead = 0
+    if transfer.mode == Mode.MANAGED:
+        lead = policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
     cut = batch.now_us + lead if transfer.segments or transfer.mode == Mode.MANAGED else batch.now_us
     path = transfer.segments[0].path if transfer.segments else ()
     cut = batch.slot_boundary(path, cut)
     if remaining is None:
         remaining = wanted.booked_bytes - transfer.carried_by(cut)
+    request = request_rest(transfer, wanted, remaining, max(not_before_us, cut))
+    kept = batch.release_after(transfer, cut)
+    plan: Plan = plan_or_refuse(request, wanted.planner, batch)
+    batch.book(transfer.id, plan.segments)
+    transfer.segments = (*kept, *plan.segments)
+    # Agents that have not begun get their grace from where they can begin now.
+    begun = transfer.mode == Mode.RESERVE or transfer.state is State.ACTIVE
+    transfer.start_us = transfer.segments[0].begin_us if begun else plan.start_us
+    transfer.finish_us = plan.finish_us
+    transfer.plan_from_us = cut
+    transfer.carried_bytes = wanted.booked_bytes - remaining
+    transfer.plan_revision += 1
+
+
+def request_rest(transfer: Transfer, wanted: Wanted, remaining: int, not_before_us: int) -> Request:
+    """The planning request for `remaining` bytes. Raises Problem naming the field where it is wrong on its own."""
     if remaining <= 0:
         raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
     request = Request(
@@ -237,7 +273,7 @@ def plan_rest(batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int |
         source=transfer.source,
         destination=transfer.destination,
         volume_bytes=remaining,
-        not_before_us=max(not_before_us, cut),
+        not_before_us=not_before_us,
         rate_max_bps=wanted.rate_max_bps,
         rate_min_bps=wanted.rate_min_bps,
         deadline_us=wanted.deadline_us,
@@ -245,15 +281,8 @@ def plan_rest(batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int |
     )
     for problem in request.problems():
         raise Problem.of_field(problem.field, problem.detail)
-    kept = batch.release_after(transfer, cut)
-    plan: Plan = plan_or_refuse(request, wanted.planner, batch)
-    batch.book(transfer.id, plan.segments)
-    transfer.segments = (*kept, *plan.segments)
-    transfer.start_us = transfer.segments[0].begin_us
-    transfer.finish_us = plan.finish_us
-    transfer.plan_from_us = cut
-    transfer.carried_bytes = wanted.booked_bytes - remaining
-    transfer.plan_revision += 1
+    planner_named(wanted.planner)
+    return request
 
 
 def waiting(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class DeleteLink:
         record = find(batch, self.link_id, self.revision)
         if record.host is not None:
             raise Problem("conflict", f"{self.link_id} is the NIC of host {record.host}; remove the host instead")
-        holding = [t for t in await live_on(connection, self.link_id, batch.now_us) if t.live]
+        holding = await live_on(connection, self.link_id, batch.now_us)
         if holding:
             raise Problem(
                 "breaks-promises",
@@ -157,7 +157,9 @@ async def live_on(connection: AsyncConnection, link_id: str, now_us: int) -> lis
     """Live transfers with something still booked on the link, locked; the most important first, then the oldest."""
     ids = await bookings.transfers_on(connection, link_id, now_us)
     found = (await transfers.get_many(connection, ids, lock=True)).values()
-    return sorted((t for t in found if t.live), key=lambda t: (-t.priority, t.created_us, t.id))
+    # The ledger also names those that have given everything back: paused, or planned anew on another path.
+    there = (t for t in found if t.live and any(link_id in s.path and s.end_us > now_us for s in t.segments))
+    return sorted(there, key=lambda t: (-t.priority, t.created_us, t.id))
 
 
 async def broken_promises(connection: AsyncConnection, batch: Batch, changed: Link) -> list[Transfer]:
@@ -202,13 +204,16 @@ async def settle(
     late = []
     why = f"the capacity of {link_id} was lowered"
     # All give back first: the most important one then finds all of the room that there is.
-    released = {transfer.id: batch.release_after(transfer, batch.now_us) for transfer, _ in kept}
+    released = {transfer.id: batch.release_after(transfer, batch.now_us, within_slots=True) for transfer, _ in kept}
     for transfer, before in kept:
         carried = transfer.carried_by(batch.now_us)
         transfer.segments = released[transfer.id]
         transfer.plan_from_us, transfer.carried_bytes = batch.now_us, carried
         try:
-            book_rest(batch, transfer, None, "capacity_lowered", why, policy)
+            if carried < transfer.booked_bytes:
+                book_rest(batch, transfer, None, "capacity_lowered", why, policy)
+            else:  # only the rest of its last slot was lost
+                transfer.finish_us = transfer.segments[-1].end_us
         except Problem as problem:
             reason = waiting("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
             end(batch, transfer, Action.EXPIRE if transfer.state is State.HELD else Action.FAIL, reason)

@@ -17,7 +17,7 @@ import psutil
 from broker.embedded.child import Child
 from broker.embedded.home import Home
 
-_PATIENCE_S = 10.0
+_PATIENCE_S = 5.0
 _CLOCK_SLACK_S = 2.0  # psutil derives start times from the boot time, which moves a little with the wall clock
 
 
@@ -33,17 +33,17 @@ def record(home: Home, children: list[Child]) -> None:
 
 def end(home: Home, sockets: Path, report: Callable[[str], None]) -> None:
     marks = (str(home.path), str(sockets))
+    found = []
     for name, entry in home.remembered_children().items():
-        group = list(_survivors(entry, marks))
-        if not group:
-            continue
-        report(f"stopping {name} (pid {', '.join(str(process.pid) for process in group)}), left by a bwb up that was killed")
+        if group := list(_survivors(entry, marks)):
+            report(f"stopping {name} (pid {', '.join(str(process.pid) for process in group)}), left by a bwb up that was killed")
         for process in group:
             _send(process, entry["signal"])
-        _, stubborn = psutil.wait_procs(group, timeout=_PATIENCE_S)
-        for process in stubborn:
-            _send(process, signal.SIGKILL)
-        psutil.wait_procs(stubborn, timeout=_PATIENCE_S)
+        found += group
+    _, stubborn = psutil.wait_procs(found, timeout=_PATIENCE_S)
+    for process in stubborn:
+        _send(process, signal.SIGKILL)
+    psutil.wait_procs(stubborn, timeout=_PATIENCE_S)
     home.remember_children({})
 
 

@@ -1,42 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m broker.embedded.prepare STATE_DIR`: wait for the database, migrate it, write the first admin token, end.
+"""Make a database ready for the broker: wait until it answers, migrate it, write the first admin token.
 
-A process of its own, because it imports half of the broker: it does so while PostgreSQL is still starting, and the memory is gone
-when `bwb up` goes on.
+`bwb up` runs it as a process of its own (`bwb migrate`), because it imports half of the broker: that goes on while PostgreSQL is still
+starting, and the memory is free again afterwards.
 """
 
 import asyncio
-import os
-import sys
 import time
 from pathlib import Path
 
 import psycopg
 
+from broker.embedded import UpError
 from broker.fleet import tokens
 from broker.store import migrate
 
-_PATIENCE_S = 30.0
 
-
-def main(state_dir: Path) -> None:
-    database_url = os.environ["BWB_DATABASE_URL"]
-    _wait_for(database_url)
+def prepare(database_url: str, token_dir: Path | None, wait_s: float) -> None:
+    _wait_for(database_url, wait_s)
     migrate.upgrade(database_url)
-    asyncio.run(tokens.first_admin_token(database_url, state_dir))
+    if token_dir is not None:
+        asyncio.run(tokens.first_admin_token(database_url, token_dir))
 
 
-def _wait_for(database_url: str) -> None:
-    end = time.monotonic() + _PATIENCE_S
+def _wait_for(database_url: str, wait_s: float) -> None:
+    end = time.monotonic() + wait_s
     while True:
         try:
             psycopg.connect(database_url, connect_timeout=5).close()
             return
         except psycopg.OperationalError as error:
             if time.monotonic() > end:
-                sys.exit(f"the database cannot be reached: {error}")
+                raise UpError(f"the database cannot be reached: {error}") from None
             time.sleep(0.02)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

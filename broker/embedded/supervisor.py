@@ -63,7 +63,9 @@ class Supervisor:
             program = Program(name, (sys.executable, "-m", *command), environment, patience_s=patience_s, inherited=inherited)
             return Child(program, lambda: home.log(name))
 
-        self._prepare = part("prepare", "broker.embedded.prepare", str(home.path), patience_s=1)
+        self._migrate = part(
+            "migrate", "broker.cli.app", "migrate", "--token-dir", str(home.path), "--wait", str(_START_LIMIT_S / 2), patience_s=1
+        )
         # The API inherits the socket: the port stays ours while the API restarts, and clients wait instead of being refused.
         fd = listener.fileno()
         self._api = part("api", "broker.cli.app", "serve", "--fd", str(fd), patience_s=10, inherited=(fd,))
@@ -97,7 +99,7 @@ class Supervisor:
             return
         if self._stopping_since:
             self._report("stopping by force; PostgreSQL recovers at the next start")
-            for child in (self._prepare, *self._children):
+            for child in (self._migrate, *self._children):
                 child.kill()
             self._home.withdraw()
             os._exit(1)
@@ -117,22 +119,21 @@ class Supervisor:
 
     async def _start(self) -> None:
         # Both spend seconds on imports, which go on while PostgreSQL starts; then one waits for it, the other for its stdin's end.
-        await asyncio.gather(self._prepare.start(), self._api.start(asyncio.subprocess.PIPE))
+        await asyncio.gather(self._migrate.start(), self._api.start(asyncio.subprocess.PIPE))
         if self._redis:
             await self._redis.start()
         if self._postgres:
             await self._start_postgres(self._postgres)
         self._remember()
         since = time.monotonic()
-        if await self._prepare.wait() != 0:
-            raise self._failure(self._prepare)
+        if await self._migrate.wait() != 0:
+            raise self._failure(self._migrate)
         self._took("migrations", since)
         since = time.monotonic()
         self._api.close_stdin()
-        await self._worker.start()
-        self._remember()
         await self._until(self._answers, self._api)
         self._took("api", since)
+        await self._worker.start()  # not before: its imports would take the cores from the API's
         self._home.holds(self._url)
         self._announce()
         self._report(f"ready after {time.monotonic() - self._began:.2f} s: {self._url} (admin token: {self._home.token})")
@@ -153,7 +154,7 @@ class Supervisor:
     async def _stop(self) -> None:
         """Those who use the servers first. The listener closes with them, so that new clients are refused at once."""
         self._listener.close()
-        await asyncio.gather(*(child.stop() for child in (self._prepare, self._api, self._worker)))
+        await asyncio.gather(*(child.stop() for child in (self._migrate, self._api, self._worker)))
         await asyncio.gather(*(server.stop() for server in self._servers))
         self._home.withdraw()
         self._home.remember_children({})

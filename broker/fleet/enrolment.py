@@ -60,6 +60,8 @@ async def enrol(
     """Spend an enrolment token. A host that enrols again gets a new agent token and loses the old one. Raises Problem `unauthorized`."""
     agent_secret = new_secret(TOKEN_PREFIX)
     async with database.transaction() as connection:
+        # Of two tokens for one host at once, one comes after the other; and locks are taken in the desk's order.
+        await bookings.lock_topology(connection)
         spent = await access.use_enrolment(connection, digest(secret), now_us)
         if spent is None:
             raise Problem(
@@ -75,7 +77,7 @@ async def enrol(
             agent_version=agent_version,
             capabilities=capabilities,
             clock=None,
-            drained=False,
+            drained=before is not None and before.drained,  # that is the operator's to say
             revision=before.revision + 1 if before else 1,
             enrolled_us=now_us,
             last_seen_us=now_us,
@@ -104,8 +106,9 @@ async def _ensure_nic(connection: Any, host: Host, now_us: int) -> None:
         await bookings.insert_links(connection, wanted, now_us, host.name)
         return
     for link in wanted:
-        present = there[link.id].link
-        if (present.source, present.target) != (link.source, link.target):
-            raise Problem.of_field(
-                "node", f"host {host.name} is at {present.target} already; remove the host before it moves", "conflict"
-            )
+        present = there.get(link.id)
+        if present is None or present.host != host.name:
+            raise Problem.of_field("host", f"the network has a link {next(iter(there))!r} that is no NIC of {host.name}", "conflict")
+        if {present.link.source, present.link.target} != {link.source, link.target}:
+            node = next(iter({present.link.source, present.link.target} - {host.name}))
+            raise Problem.of_field("node", f"host {host.name} is at {node} already; remove the host before it moves", "conflict")

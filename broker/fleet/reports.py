@@ -46,14 +46,17 @@ async def take(
         if await hosts.seen(connection, host, now_us, **about) is None:
             raise Problem("not-found", f"host {host!r} is not enrolled")
         found = await transfers.get_many(connection, {report.transfer_id for report in reports})
+        known = await _known(connection, host, reports)
         acceptable = []
         for report in reports:
+            if (report.transfer_id, report.sequence) in known:
+                acceptable.append(report)
+                continue
             refusal = _refusal(report, host, found.get(report.transfer_id))
             if refusal is None:
                 acceptable.append(report)
             else:
                 ignored.append((report, *refusal))
-        known = await _known(connection, host, acceptable)
     for report in sorted(acceptable, key=lambda report: (report.transfer_id, report.sequence)):
         if (report.transfer_id, report.sequence) in known:
             ignored.append((report, "duplicate", "taken before"))
@@ -64,6 +67,7 @@ async def take(
                 ignored.append((report, *refusal))
                 continue
         accepted.append(report)
+        known.add((report.transfer_id, report.sequence))
     async with database.transaction() as connection:
         await hosts.insert_reports(connection, accepted)
         await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
@@ -85,6 +89,16 @@ def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str,
     return None
 
 
+# An agent catches up by 0.5 % and paces to about 0.2 %: what is this far below was not held back by the booking.
+_CLEARLY_BELOW = 0.95
+
+
+def _achieved(report: Report) -> int:
+    """The rate that the hosts reach, if that is what holds the transfer back; 0 otherwise."""
+    rate, applied = report.rate_bps or 0, report.applied_rate_bps or 0
+    return rate if 0 < rate < applied * _CLEARLY_BELOW else 0
+
+
 async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> tuple[str, str] | None:
     """Carry out one report that is more than progress; (code, detail) when it can change nothing."""
     actor = f"agent {report.host}"
@@ -94,7 +108,7 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
             case "started":
                 await desk.submit(Start(transfer.id, actor, at_us=report.at_us))
             case "shortfall":
-                await desk.submit(BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, policy=policy))
+                await desk.submit(BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy))
             case "finished":
                 if report.bytes != transfer.volume_bytes:
                     return "wrong_volume", f"{report.bytes} bytes are not the {transfer.volume_bytes} that were booked"

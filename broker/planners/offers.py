@@ -48,7 +48,7 @@ def binding(request: Request, network: Network, calendars: Calendars) -> Binding
         # "For ever" is settled by the last step: look at the tail after every link's last change.
         last = max(int(calendars[link_id].times[calendars[link_id].n - 1]) for link_id in wanted.path)
         start = max(request.not_before_us, last)
-        end = start + US_PER_S
+        end = min(start + US_PER_S, MAX_TIME_US)
     else:
         start = request.not_before_us
 

@@ -89,13 +89,20 @@ SELECT id AS transfer, link_id AS link, at_us, difference FROM differences WHERE
 """
 )
 
-# Ended transfers hold nothing any more; HEADs agree with the ledger.
+# Ended transfers hold nothing any more, from the end of the slot in which they ended: the cut is rounded up on each link of a path in
+# turn, so less than the sum of their slots. What is booked is compared as bits, which sum up to nothing where every booking was given back.
 _ENDED = """
-SELECT t.id AS transfer, g.link_id AS link, sum(g.delta_bps) AS still_booked
-FROM ledger g JOIN transfers t ON t.id = g.transfer_id
-WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND g.end_us > :now AND g.begin_us <= :now
-GROUP BY t.id, g.link_id HAVING sum(g.delta_bps) <> 0 AND bool_and(t.updated_us < :now - 1000000) LIMIT 50
+WITH ended AS (
+    SELECT t.id, GREATEST(:now, t.updated_us + sum(l.slot_us)) AS from_us
+    FROM transfers t JOIN (SELECT DISTINCT transfer_id, link_id FROM ledger WHERE end_us > :now) AS used ON used.transfer_id = t.id
+    JOIN links l ON l.id = used.link_id
+    WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') GROUP BY t.id, t.updated_us
+)
+SELECT e.id AS transfer, g.link_id AS link, sum(g.delta_bps) AS still_booked
+FROM ledger g JOIN ended e ON e.id = g.transfer_id WHERE g.end_us > e.from_us
+GROUP BY e.id, g.link_id HAVING sum(g.delta_bps::numeric * (g.end_us - GREATEST(g.begin_us, e.from_us))) <> 0 LIMIT 50
 """
+# Heads agree with the ledger.
 _HEADS = """
 SELECT l.id AS link, l.version, max(g.version) AS newest FROM links l JOIN ledger g ON g.link_id = l.id
 GROUP BY l.id, l.version HAVING max(g.version) > l.version LIMIT 50

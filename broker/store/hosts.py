@@ -86,6 +86,10 @@ async def seen(connection: AsyncConnection, name: str, now_us: int, **values: An
     return revision
 
 
+async def drained(connection: AsyncConnection) -> frozenset[str]:
+    return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
+
+
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
     await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))
 

@@ -9,8 +9,10 @@ _KEYS_US = 7 * 86_400 * 1_000_000
 
 _STATEMENTS = {
     # Both signs of a booking go together: rows of ended transfers whose whole booking lies in the past.
-    "ledger": """DELETE FROM ledger WHERE end_us < :before AND transfer_id IN (
-        SELECT id FROM transfers WHERE state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND updated_us < :before)""",
+    "ledger": """DELETE FROM ledger WHERE transfer_id IN (
+        SELECT t.id FROM transfers t JOIN ledger g ON g.transfer_id = t.id
+        WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND t.updated_us < :before
+        GROUP BY t.id HAVING max(g.end_us) < :before)""",
     "reports": "DELETE FROM reports WHERE received_us < :before",
     "events": "DELETE FROM events WHERE at_us < :before",
     "idempotency_keys": "DELETE FROM idempotency_keys WHERE created_us < :keys_before",

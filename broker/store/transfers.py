@@ -67,6 +67,14 @@ class Transfer:
 
     def carried_by(self, instant_us: int) -> int:
         """Bytes of `booked_bytes` that the plan has carried by `instant_us`."""
+        if instant_us < self.plan_from_us:
+            # A change counts what is carried until its cut, and the cut has not come: what lies between is not carried yet.
+            between = (
+                segment.rate_bps * (min(segment.end_us, self.plan_from_us) - max(segment.begin_us, instant_us))
+                for segment in self.segments
+                if segment.begin_us < self.plan_from_us and segment.end_us > instant_us
+            )
+            return max(self.carried_bytes - -(-sum(between) // MICROBITS_PER_BYTE), 0)
         clipped = (
             segment.rate_bps * (min(segment.end_us, instant_us) - segment.begin_us)
             for segment in self.segments

@@ -76,6 +76,9 @@ class Stack:
         command += ["--serve", str(self.files[host]), "--receive", str(self.files[host]), *options]
         self._start(host, command, {"BWB_ENROLMENT_TOKEN": token} if token else {})
 
+    def pid(self, name: str) -> int:
+        return self._processes[name].pid
+
     def kill(self, name: str) -> None:
         process = self._processes.pop(name)
         process.kill()

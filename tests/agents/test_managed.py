@@ -37,7 +37,9 @@ def _stepped(running: Stack) -> dict[str, Any]:
     running.enrol()
     running.digest = running.file("data.bin", SIZE)  # type: ignore[attr-defined]
     begin = time.time_ns() // 1000 + 3 * US_PER_S
-    steps = [{"from": format_time(begin + after * US_PER_S), "bps": rate * MEGABIT} for after, rate in ((0, 400), (3, 100), (7, 300))]
+    steps = [
+        {"from": format_time(begin + after * US_PER_S), "bps": rate * MEGABIT} for after, rate in ((0, 400), (3, 100), (7, 300))
+    ]
     running.call("PATCH", "/v1/links/A-B", json={"available": steps})
     transfer = running.submit("data.bin", SIZE)
     assert [row["rate_bps"] for row in transfer["plan"]["segments"]] == [400 * MEGABIT, 100 * MEGABIT, 300 * MEGABIT]

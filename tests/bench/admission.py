@@ -32,7 +32,13 @@ def server(database_url: str) -> Iterator[int]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "BWB_DATABASE_URL": database_url, "BWB_SECRET_KEY": "b" * 40, "BWB_REDIS_URL": "", "BWB_BODY_LIMIT_BYTES": str(2**26)}
+    environment = {
+        **os.environ,
+        "BWB_DATABASE_URL": database_url,
+        "BWB_SECRET_KEY": "b" * 40,
+        "BWB_REDIS_URL": "",
+        "BWB_BODY_LIMIT_BYTES": str(2**26),
+    }
     command = [sys.executable, "-m", "uvicorn", "--factory", "tests.bench.app:create_app", "--port", str(port), "--no-access-log", "--log-level", "warning",
                "--loop", "uvloop", "--http", "httptools"]  # fmt: skip
     process = subprocess.Popen(command, env=environment)
@@ -63,7 +69,9 @@ def fdatasync_us(directory: Path) -> float:
 
 def body(number: int) -> bytes:
     link = number % _LINKS
-    return json.dumps({"source": f"A{link}", "destination": f"B{link}", "volume_bytes": 12_500_000 + number % 1000, "rate_max_bps": 200_000_000}).encode()
+    return json.dumps(
+        {"source": f"A{link}", "destination": f"B{link}", "volume_bytes": 12_500_000 + number % 1000, "rate_max_bps": 200_000_000}
+    ).encode()
 
 
 async def _prepare(database_url: str, port: int) -> str:

@@ -240,7 +240,7 @@ def test_any_terminal_shows_it(files: Files, encoding: str) -> None:
 
 def test_the_picture_shows_shares_of_the_top_rate_and_loses_nothing() -> None:
     plan = Plan((Segment(0, 10, 800, ()), Segment(10, 11, 100, ()), Segment(15, 20, 400, ())))
-    assert picture(plan, 0, 20, 800, " 12345678") == "88888888881    44444"
+    assert picture(plan, 0, 18, 800, " 12345678") == "88888888881    444"
     assert picture(plan, 0, 20_000, 800, " 12345678") == "1"
 
 

@@ -41,9 +41,9 @@ intervals = st.one_of(
 )
 rates = st.integers(1, 4)  # few values, so that neighbours often become equal and steps must merge
 bookings = st.tuples(intervals, rates).map(lambda pair: (*pair[0], pair[1]))
-capacities = st.lists(st.tuples(st.integers(0, HORIZON), st.integers(0, 5)), max_size=6, unique_by=lambda step: step[0]).map(
-    lambda steps: [(DISTANT_PAST_US, 5), *sorted(steps)]
-)
+capacities = st.tuples(
+    st.integers(0, 5), st.lists(st.tuples(st.integers(0, HORIZON), st.integers(0, 5)), max_size=6, unique_by=lambda step: step[0])
+).map(lambda pair: [(DISTANT_PAST_US, pair[0]), *sorted(pair[1])])
 
 
 def columns(rows: list[tuple[int, int, int]]) -> list[np.ndarray]:

@@ -66,6 +66,23 @@ def test_is_connected_knows_exactly_the_simple_paths(links: list[Link], ids: lis
     assert all(is_connected(path, by_id, source, target) for path in known)
 
 
+@pytest.mark.parametrize(
+    ("path", "connected"),
+    [
+        (("ab",), True),
+        (("ab", "ba", "ab"), False),  # over the same node again
+        (("ac", "ca", "ab"), False),  # back at the source
+        (("ab", "bc", "cb"), False),  # back at the destination
+        (("ac", "cb"), True),
+        (("ac",), False),
+        ((), False),
+    ],
+)
+def test_a_connected_path_visits_no_node_twice(path: tuple[str, ...], connected: bool) -> None:
+    links = {name: Link(name, name[0].upper(), name[1].upper(), 1) for name in ("ab", "ba", "ac", "ca", "bc", "cb")}
+    assert is_connected(path, links, "A", "B") == connected
+
+
 def test_route_says_what_the_links_together_ask() -> None:
     network = Network(
         [

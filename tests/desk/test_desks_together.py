@@ -66,7 +66,7 @@ async def test_interleaved_desks_never_overbook(seed: int, database_url: str, cl
         assert all(row[1] == row[2] == row[3] for row in versions), versions
 
 
-async def test_a_plan_on_an_old_version_is_stopped_by_the_ledgers_key(database_url: str, clock: Clock, monkeypatch) -> None:  # noqa: ANN001
+async def test_a_plan_on_an_old_version_is_stopped_by_the_ledgers_key(database_url: str, clock: Clock, monkeypatch) -> None:
     """A desk that does not lock and does not see the other's booking wants the same room at the same version."""
     async with world(database_url, clock, desks=2) as w:
         await w.links(L1)
@@ -74,7 +74,7 @@ async def test_a_plan_on_an_old_version_is_stopped_by_the_ledgers_key(database_u
             await w.desks[desk].warm_up()
         real = bookings.lock
 
-        async def without_lock(connection, ids) -> Locked:  # noqa: ANN001
+        async def without_lock(connection, ids) -> Locked:
             monkeypatch.setattr(bookings, "lock", real)
             heads = {row.id: Head(row.version, row.revision) for row in await w.rows("SELECT * FROM links")}
             stale = Locked(await bookings.topology_version(connection), heads)
@@ -88,14 +88,14 @@ async def test_a_plan_on_an_old_version_is_stopped_by_the_ledgers_key(database_u
         await w.check()
 
 
-async def test_loading_while_another_desk_commits_counts_nothing_twice(database_url: str, clock: Clock, monkeypatch) -> None:  # noqa: ANN001
+async def test_loading_while_another_desk_commits_counts_nothing_twice(database_url: str, clock: Clock, monkeypatch) -> None:
     """warm_up takes no locks: between its reading of the heads and of the ledger, another process may append."""
     async with world(database_url, clock, desks=2) as w:
         await w.links(L1)
         (held,) = await w.admit(w.ask())
         real = bookings.since
 
-        async def after_a_cancellation(connection, *given):  # noqa: ANN001, ANN202
+        async def after_a_cancellation(connection, *given):
             monkeypatch.setattr(bookings, "since", real)
             await w.do(End(held.id, "me", action=Action.CANCEL), desk=0)
             return await real(connection, *given)

@@ -84,7 +84,7 @@ class Broker(RuleBasedStateMachine):
 
     @rule(data=st.data(), route=st.sampled_from(ROUTES), volume=VOLUMES, rate=RATES, deadline=st.none() | SECONDS, start=SECONDS,
           hold=st.booleans(), priority=st.integers(0, 3), planner=st.sampled_from(("vbls", "fbls")), desk=DESKS)  # fmt: skip
-    def admit(self, data, route, volume, rate, deadline, start, hold, priority, planner, desk) -> None:  # noqa: ANN001
+    def admit(self, data, route, volume, rate, deadline, start, hold, priority, planner, desk) -> None:
         asks = []
         for _ in range(data.draw(st.sampled_from((1, 1, 3)))):
             asks.append(self.world.ask(
@@ -107,12 +107,12 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, command=st.sampled_from((Commit, Start, Pause, Resume)))
-    def step(self, which, desk, command) -> None:  # noqa: ANN001
+    def step(self, which, desk, command) -> None:
         self.attempt(command(self.some(which), "me"), desk)
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, action=st.sampled_from((Action.CANCEL, Action.FINISH, Action.FAIL, Action.EXPIRE)))
-    def finish(self, which, desk, action) -> None:  # noqa: ANN001
+    def finish(self, which, desk, action) -> None:
         self.attempt(End(self.some(which), "me", action=action), desk)
 
     @precondition(lambda self: self.ids)
@@ -123,24 +123,24 @@ class Broker(RuleBasedStateMachine):
         SECONDS.map(lambda value: {"not_before_us": value}),
         st.sampled_from(({"deadline_us": None}, {"not_before_us": None}, {"planner": "fbls"}, {"planner": "vbls"}, {"priority": 9})),
     ))  # fmt: skip
-    def change(self, which, desk, change) -> None:  # noqa: ANN001
+    def change(self, which, desk, change) -> None:
         given = {name: self._at(value) if name.endswith("_us") and value is not None else value for name, value in change.items()}
         self.attempt(Change(self.some(which), "me", None, POLICY, **given), desk)
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, safe=VOLUMES)
-    def behind(self, which, desk, safe) -> None:  # noqa: ANN001
+    def behind(self, which, desk, safe) -> None:
         self.unjudged.add(self.some(which))
         self.attempt(BookRest(self.some(which), "me", None, safe, POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3", "h1~up")), bps=st.sampled_from((0, 200_000_000, 500_000_000, GBIT)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
-    def capacity(self, link, bps, desk, replan) -> None:  # noqa: ANN001
+    def capacity(self, link, bps, desk, replan) -> None:
         self.attempt(ChangeLink(link, "me", lambda present: replace(present, capacity_bps=bps), None, replan, POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3")), begin=SECONDS, length=SECONDS, bps=st.sampled_from((0, 300_000_000)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
-    def window(self, link, begin, length, bps, desk, replan) -> None:  # noqa: ANN001
+    def window(self, link, begin, length, bps, desk, replan) -> None:
         self.windows += 1
         start = self._at(begin)
         record = WindowRecord(f"w{self.windows}", link, start, start + 1 + int(length * US_PER_S), bps, "outage", None)
@@ -148,15 +148,15 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.windows)
     @rule(which=which, link=st.sampled_from(("L1", "L2", "L3")), desk=DESKS)
-    def no_window(self, which, link, desk) -> None:  # noqa: ANN001
+    def no_window(self, which, link, desk) -> None:
         self.attempt(RemoveWindow(link, f"w{1 + int(which * self.windows)}", "me"), desk)
 
     @rule(desk=DESKS)
-    def delete(self, desk) -> None:  # noqa: ANN001
+    def delete(self, desk) -> None:
         self.attempt(DeleteLink("L4", "me"), desk)
 
     @rule(desk=DESKS)
-    def create(self, desk) -> None:  # noqa: ANN001
+    def create(self, desk) -> None:
         with suppress(Problem):
             self.run(self.world.links(LINKS[3]))
 
@@ -170,7 +170,7 @@ class Broker(RuleBasedStateMachine):
         self.run(settle(self.world.databases[0], self.worker, self.clock(), 60 * US_PER_S))
 
     @rule(desk=DESKS, kind=st.sampled_from(FAULTS), volume=VOLUMES, cancel=st.booleans())
-    def database_fails(self, desk, kind, volume, cancel) -> None:  # noqa: ANN001
+    def database_fails(self, desk, kind, volume, cancel) -> None:
         """Whatever breaks, and wherever: the answer is DatabaseAway, and books and tables go on together."""
         ask = self.world.ask(volume, "A", "C")
 
@@ -221,7 +221,7 @@ def test_any_history_keeps_books_and_tables_together(seed: int, postgres: Server
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=20, stateful_step_count=30, deadline=None, database=None, print_blob=True,
+            max_examples=12, stateful_step_count=30, deadline=None, database=None, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.generate,),  # a database makes shrinking a matter of minutes
         ),
     )  # fmt: skip

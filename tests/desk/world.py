@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.calendar import Calendar
 from broker.core.network import Link
-from broker.core.transfer import State
+from broker.core.transfer import LIVE, State
 from broker.core.units import US_PER_S
 from broker.desk.admit import Admit, Ask, Policy
 from broker.desk.books import Books
@@ -89,41 +91,40 @@ class World:
         now = self.clock.now_us
         async with self.look.transaction() as connection:
             found = await audit.violations(connection, now)
-            records = await bookings.load_links(connection)
         assert not any(found.values()), found
-        ledger: dict[str, list[Interval]] = {link_id: [] for link_id in records}
-        for row in await self.rows("SELECT link_id, begin_us, end_us, delta_bps FROM ledger"):
-            ledger.setdefault(row.link_id, []).append((row.begin_us, row.end_us, row.delta_bps))
+        async with self.look.transaction() as connection:
+            records = await bookings.load_links(connection)
+            memories = [await self._current(books, connection) for books in (*(desk.books for desk in self.desks), Books())]
+            rows = await connection.execute(text("SELECT link_id, begin_us, end_us, delta_bps FROM ledger"))
+            ledger: dict[str, list[Interval]] = {link_id: [] for link_id in records}
+            for row in rows:
+                ledger.setdefault(row.link_id, []).append((row.begin_us, row.end_us, row.delta_bps))
+            transfers = (await connection.execute(text("SELECT * FROM transfers"))).all()
         promised: dict[str, list[Interval]] = {link_id: [] for link_id in ledger}
-        for row in await self.rows("SELECT * FROM transfers"):
+        for row in transfers:
             for begin, end, rate, path in row.segments:
                 for link_id in path:
-                    promised.setdefault(link_id, []).append((begin, end, rate))
-            if State(row.state) in (State.HELD, State.RESERVED, State.ACTIVE) and not row.paused and row.id not in carried:
+                    promised[link_id].append((begin, end, rate))
+            if State(row.state) in LIVE and not row.paused and row.id not in carried:
                 volume = sum(rate * (end - begin) for begin, end, rate, _ in row.segments) // (8 * US_PER_S)
                 assert volume >= row.booked_bytes, f"{row.id} is booked {volume} of {row.booked_bytes} bytes"
         for link_id, record in records.items():
-            memories = await self._memories(link_id)
             edges = {edge for begin, end, _ in ledger[link_id] + promised[link_id] for edge in (begin, end)}
             edges |= {at for at, _ in record.link.available} | {e for w in record.link.windows for e in (w.begin_us, w.end_us)}
             for instant in sorted({now, *(edge for edge in edges if edge > now)}):
                 booked, capacity = level(ledger[link_id], instant), capacity_at(record.link, instant)
                 assert booked == level(promised[link_id], instant), (link_id, instant)
                 assert 0 <= booked <= capacity, (link_id, instant, booked, capacity)
-                for calendar in memories:
-                    assert calendar.free_at(instant) == capacity - booked, (link_id, instant)
+                for calendars in memories:
+                    assert calendars[link_id].free_at(instant) == capacity - booked, (link_id, instant)
 
-    async def _memories(self, link_id: str) -> list[Any]:
-        """Every desk's calendar of the link, brought up to date under the lock, and one that is loaded fresh."""
-        calendars = []
-        for books in (*(desk.books for desk in self.desks), Books()):
-            async with self.look.transaction() as connection:
-                if books.topology_version != await bookings.topology_version(connection):
-                    await books.load_topology(connection)
-                locked = await bookings.lock(connection, [link_id])
-                await books.catch_up(connection, locked.heads, self.clock.now_us)
-                calendars.append(books.calendars[link_id])
-        return calendars
+    async def _current(self, books: Books, connection: AsyncConnection) -> dict[str, Calendar]:
+        """The calendars of `books`, brought up to date as a desk does it under the links' locks."""
+        if books.topology_version != await bookings.topology_version(connection):
+            await books.load_topology(connection)
+        locked = await bookings.lock(connection, books.records)
+        await books.catch_up(connection, locked.heads, self.clock.now_us)
+        return books.calendars
 
 
 def level(intervals: Iterable[Interval], instant: int) -> int:

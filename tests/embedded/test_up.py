@@ -28,6 +28,12 @@ def up() -> Iterator[Up]:
         one.clear()
 
 
+def _freeze(pid: int) -> None:
+    """So that it heeds nothing but SIGKILL. A signal that overtakes the SIGSTOP would still end it: wait."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED, 5)
+
+
 def test_it_starts_refuses_a_second_one_stops_and_goes_on(up: Up) -> None:
     up.start().ready()
     match = re.search(r"ready after ([\d.]+) s", up.said())
@@ -98,7 +104,7 @@ def test_the_next_one_takes_over_after_kill_9(up: Up) -> None:
     up.start().ready()
     assert up.admin("POST", "/v1/links", LINK).status_code == 201
     old = up.info()["pids"]
-    os.kill(old["redis"], signal.SIGSTOP)  # cannot notice that its parent dies: the next `bwb up` has to find it
+    _freeze(old["redis"])  # cannot notice that its parent dies: the next `bwb up` has to find it
     up.signal(signal.SIGKILL)
     up.ended()
     up.start().ready()
@@ -150,12 +156,12 @@ def test_ctrl_c_while_it_starts(up: Up) -> None:
 
 def test_a_second_ctrl_c_forces_it(up: Up) -> None:
     up.start().ready()
-    os.kill(up.pid("worker"), signal.SIGSTOP)
+    _freeze(up.pid("worker"))
     up.signal(signal.SIGINT)
     time.sleep(0.6)
     began = time.monotonic()
     up.signal(signal.SIGINT)
-    assert up.ended() == 1
+    assert up.ended() == 1, up.said()
     assert time.monotonic() - began < 2
     until(lambda: up.left() == {}, 5, lambda: str(up.left()))
 

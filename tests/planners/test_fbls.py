@@ -16,7 +16,7 @@ from broker.core.plan import Plan, Refusal, Segment, verify
 from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES, MIN_TIME_US
 from broker.planners.fbls import Fbls
-from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases, crowded, plannable, request_over, scenarios
+from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, request_over
 
 PLANNER = Fbls()
 
@@ -73,7 +73,7 @@ def planned(scenario: Scenario) -> Plan | Refusal:
 
 
 @cases(400)
-@given(st.one_of(scenarios(), plannable()), st.sampled_from([1, 2, 512]))
+@given(any_scenarios, st.sampled_from([1, 2, 512]))
 def test_start_is_the_earliest_possible(scenario: Scenario, first_cut: int) -> None:
     with patch.object(profile, "_FIRST_CUT", first_cut), patch.object(profile, "_NEXT_CUT", 2):
         plan = planned(scenario)
@@ -97,7 +97,7 @@ def test_paths_of_many_change_points(seed: int, n_links: int, slot: int, volume:
 
 
 @cases(300)
-@given(st.one_of(scenarios(), plannable()), st.integers(1, 300))
+@given(any_scenarios, st.integers(1, 300))
 def test_largest_volume_is_exact_and_plannable_and_not_a_byte_more_is(scenario: Scenario, after: int) -> None:
     deadline = scenario.request.not_before_us + after
     unbounded = replace(scenario.request, volume_bytes=10**6, deadline_us=deadline)

@@ -13,12 +13,12 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.planners import DEFAULT_PLANNER, PLANNERS
 from broker.planners.offers import Binding, CounterOffer, binding, counter_offer
-from tests.core.grid import Scenario, cases, scenarios
+from tests.core.grid import Scenario, any_scenarios, cases
 
 
 @pytest.mark.parametrize("name", sorted(PLANNERS))
 @cases(200)
-@given(scenarios(), st.integers(1, 60))
+@given(any_scenarios, st.integers(1, 60))
 def test_what_is_offered_can_be_had(name: str, scenario: Scenario, after: int) -> None:
     planner, network, calendars = PLANNERS[name], scenario.network, scenario.calendars
     request = replace(scenario.request, deadline_us=scenario.request.not_before_us + after)
@@ -43,7 +43,7 @@ def test_what_is_offered_can_be_had(name: str, scenario: Scenario, after: int) -
 
 
 @cases(150)
-@given(scenarios(), st.integers(1, 200))
+@given(any_scenarios, st.integers(1, 200))
 def test_the_binding_link_is_the_one_with_least_room(scenario: Scenario, after: int) -> None:
     request = replace(scenario.request, volume_bytes=10**6, deadline_us=scenario.request.not_before_us + after)
     found = binding(request, scenario.network, scenario.calendars)

@@ -18,7 +18,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES
 from broker.planners import vbls
 from broker.planners.vbls import Vbls
-from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases, crowded, plan_is_right, plannable, request_over, scenarios
+from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, plan_is_right, request_over
 
 PLANNER = Vbls()
 
@@ -36,7 +36,7 @@ def expected_finish(scenario: Scenario) -> int | None:
 
 
 @cases(400)
-@given(st.one_of(scenarios(), plannable()), st.sampled_from([1, 2, 512]))
+@given(any_scenarios, st.sampled_from([1, 2, 512]))
 def test_finish_is_the_earliest_possible(scenario: Scenario, first_cut: int) -> None:
     """With room for one row and one step at first, every way of asking again for more is taken."""
     with (
@@ -158,7 +158,7 @@ def test_large_numbers_are_exact(
 
 
 @cases(300)
-@given(st.one_of(scenarios(), plannable()), st.integers(1, 300))
+@given(any_scenarios, st.integers(1, 300))
 def test_largest_volume_is_exact_and_plannable_and_not_a_byte_more_is(scenario: Scenario, after: int) -> None:
     deadline = scenario.request.not_before_us + after
     unbounded = replace(scenario.request, volume_bytes=10**6, deadline_us=deadline)

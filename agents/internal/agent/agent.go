@@ -15,6 +15,7 @@ import (
 
 	"bandwidthbroker/agents/internal/agentstate"
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/brokerclient"
 	"bandwidthbroker/agents/internal/clock"
 	"bandwidthbroker/agents/internal/mover"
 	"bandwidthbroker/agents/internal/reconcile"
@@ -44,7 +45,7 @@ type Agent struct {
 	log         *slog.Logger
 	state       *agentstate.Folder
 	credentials agentstate.Credentials
-	client      *brokerapi.Client
+	client      *brokerclient.Client
 	clock       *clock.Clock
 	spool       *spool.Spool
 	listener    *mover.Listener
@@ -95,7 +96,7 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 		cfg: cfg, log: cfg.Log, state: state, credentials: credentials, clock: clock.New(state.Clock()),
 		fetchNow: make(chan struct{}, 1), deliverNow: make(chan struct{}, 1), transfers: map[string]*transfer{},
 	}
-	if a.client, err = brokerapi.New(brokerapi.Options{
+	if a.client, err = brokerclient.New(brokerclient.Options{
 		Broker: credentials.Broker, Token: credentials.AgentToken, CAFile: credentials.CAFile, Local: a.clock.Local,
 	}); err != nil {
 		return nil, err

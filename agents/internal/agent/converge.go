@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/brokerclient"
 )
 
 const (
@@ -28,11 +29,11 @@ func (b *backoff) reset() { b.last = 0 }
 // after says how long to wait after an error: what the broker asked for, else longer each time, never in step with
 // other agents.
 func (b *backoff) after(err error) time.Duration {
-	if brokerapi.StatusOf(err) == http.StatusUnauthorized {
+	if brokerclient.StatusOf(err) == http.StatusUnauthorized {
 		return retryUnauthorized/2 + rand.N(retryUnauthorized)
 	}
 	b.last = min(max(2*b.last, retryFirst), retryMost)
-	return max(b.last/2+rand.N(b.last), brokerapi.RetryAfterOf(err))
+	return max(b.last/2+rand.N(b.last), brokerclient.RetryAfterOf(err))
 }
 
 func (a *Agent) poke(c chan struct{}) {
@@ -120,7 +121,7 @@ func (a *Agent) applySaved() {
 	a.apply(doc, refused)
 }
 
-func (a *Agent) observe(ex brokerapi.Exchange, server time.Time) {
+func (a *Agent) observe(ex brokerclient.Exchange, server time.Time) {
 	if !server.IsZero() {
 		a.clock.Observe(ex.Sent, ex.Received, server)
 	}
@@ -156,7 +157,7 @@ func (a *Agent) heard(revision int64) {
 
 // complain logs a failed call; a refused token is said loudly.
 func (a *Agent) complain(what string, err error) {
-	if brokerapi.StatusOf(err) == http.StatusUnauthorized {
+	if brokerclient.StatusOf(err) == http.StatusUnauthorized {
 		a.log.Error("THE BROKER REFUSES THIS AGENT'S TOKEN: booked transfers go on, nothing new arrives; enrol again with a new token",
 			"call", what, "host", a.credentials.Host, "error", err)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"bandwidthbroker/agents/internal/agentstate"
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/brokerclient"
 	"bandwidthbroker/agents/internal/tlsid"
 )
 
@@ -42,7 +43,7 @@ func Enrol(ctx context.Context, e Enrolment, state *agentstate.Folder) (agentsta
 	if err := checkAdvertised(address); err != nil {
 		return none, err
 	}
-	client, err := brokerapi.New(brokerapi.Options{Broker: e.Broker, CAFile: e.CAFile})
+	client, err := brokerclient.New(brokerclient.Options{Broker: e.Broker, CAFile: e.CAFile})
 	if err != nil {
 		return none, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/brokerclient"
 	"bandwidthbroker/agents/internal/clock"
 )
 
@@ -135,7 +136,7 @@ func (a *Agent) discard(r brokerapi.AgentReport, err error) {
 
 // refused says that the body is at fault, not the time.
 func refused(err error) bool {
-	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, brokerapi.StatusOf(err))
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, brokerclient.StatusOf(err))
 }
 
 func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error {

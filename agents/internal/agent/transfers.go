@@ -96,21 +96,21 @@ type ledger struct {
 
 // Report keeps an event and has it delivered soon.
 func (l *ledger) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
-	if err := l.put(kind, f, 0, 0); err != nil {
+	if err := l.put(kind, f); err != nil {
 		return err
 	}
 	l.agent.poke(l.agent.deliverNow)
 	return nil
 }
 
-func (l *ledger) put(kind brokerapi.AgentReportKind, f mover.Facts, rate, applied int64) error {
+func (l *ledger) put(kind brokerapi.AgentReportKind, f mover.Facts) error {
 	sequence, err := l.NextSequence()
 	if err != nil {
 		return err
 	}
 	return l.agent.spool.Put(brokerapi.AgentReport{
 		TransferID: l.transfer, Sequence: sequence, At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
-		Bytes: &f.Bytes, RateBps: &rate, AppliedRateBps: &applied,
+		Bytes: &f.Bytes, RateBps: &f.RateBps, AppliedRateBps: &f.AppliedBps,
 		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(clip(f.Detail)),
 	})
 }
@@ -129,7 +129,7 @@ func (l *ledger) tick(now time.Time) bool {
 		l.rate = int64(float64(p.Bytes-l.bytes) * 8 / span)
 	}
 	l.bytes, l.applied, l.since = p.Bytes, p.AppliedBps, now
-	if err := l.put(brokerapi.Progress, mover.Facts{Bytes: p.Bytes}, l.rate, p.AppliedBps); err != nil {
+	if err := l.put(brokerapi.Progress, mover.Facts{Bytes: p.Bytes, RateBps: l.rate, AppliedBps: p.AppliedBps}); err != nil {
 		l.agent.log.Error("progress not kept", "transfer", l.transfer, "error", err)
 	}
 	return true

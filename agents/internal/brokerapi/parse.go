@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package brokerapi is the contract with the broker: the bodies, generated from api-spec/openapi.yaml, and the checks
+// that the desired state passes before the agent acts on it. The calls are in package brokerclient.
 package brokerapi
+
+//go:generate go tool oapi-codegen -config codegen.yaml -o types.gen.go ../../../api-spec/openapi.yaml
 
 import (
 	"encoding/hex"

@@ -50,6 +50,7 @@ func (o Orders) Equal(p Orders) bool {
 // Facts are what a report says beside its kind.
 type Facts struct {
 	Bytes                  int64
+	RateBps, AppliedBps    int64 // measured, and asked of the kernel; 0 where it does not matter
 	Checksum, Code, Detail string
 }
 

@@ -48,20 +48,20 @@ func startSink(in *served.Incoming, offset int64, m *marks, onSafe func(int64)) 
 		stop: make(chan struct{}), ended: make(chan struct{}), failed: make(chan struct{}), onSafe: onSafe,
 	}
 	s.safe.Store(offset)
-	for range buffers {
+	for range buffers - 1 {
 		s.free <- make([]byte, chunkSize)
 	}
+	own := make([]byte, chunkSize) // to hash the prefix with; free afterwards
 	go func() {
 		defer close(s.ended)
-		if s.err = s.run(offset, m); s.err != nil {
+		if s.err = s.run(own, offset, m); s.err != nil {
 			close(s.failed)
 		}
 	}()
 	return s
 }
 
-func (s *sink) run(offset int64, m *marks) (err error) {
-	buf := <-s.free
+func (s *sink) run(buf []byte, offset int64, m *marks) (err error) {
 	h, err := m.hashUpTo(s.in.File, offset, buf, s.stop)
 	if err != nil {
 		return err

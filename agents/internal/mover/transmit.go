@@ -5,6 +5,7 @@ package mover
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,7 @@ type transmission struct {
 	pacer     *pacer.Pacer
 	rate      int64 // last asked of the kernel
 	started   bool
+	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
 	nextCheck int64 // for a shortfall, broker time
 }
 
@@ -78,9 +80,11 @@ func (t *transmission) run(ctx context.Context) error {
 		}
 		if !t.started {
 			t.started = true
-			if t.book.StartOnce() {
-				t.report(brokerapi.Started, Facts{Bytes: t.gauges.bytes.Load()})
-			}
+			t.aside.Go(func() {
+				if t.book.StartOnce() {
+					t.report(brokerapi.Started, Facts{Bytes: t.gauges.bytes.Load()})
+				}
+			})
 		}
 		if frame = frame[n:]; len(frame) == 0 {
 			t.src.free <- whole
@@ -122,9 +126,16 @@ func (t *transmission) checkShortfall(now int64) {
 		return
 	}
 	t.nextCheck = now + shortfallEvery
-	if pacer.Shortfall(now, t.plan, t.orders.Volume-t.offset) && t.book.ShortfallOnce(t.orders.Revision) {
-		t.report(brokerapi.Shortfall, Facts{Bytes: t.gauges.safe.Load()})
+	if !pacer.Shortfall(now, t.plan, t.orders.Volume-t.offset) {
+		return
 	}
+	t.nextCheck = schedule.Forever // said once for this plan
+	revision := t.orders.Revision
+	t.aside.Go(func() {
+		if t.book.ShortfallOnce(revision) {
+			t.report(brokerapi.Shortfall, Facts{Bytes: t.gauges.safe.Load()})
+		}
+	})
 }
 
 // pace tells the kernel when the rate changes. A rate of 0 is kept by not writing.

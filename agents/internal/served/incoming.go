@@ -69,10 +69,12 @@ func (f *Folder) Begin(transfer, destination string, overwrite bool) (in *Incomi
 			return in, failure.New(failure.DestinationExists, "%s is %s, which is not overwritten", destination, kind(info.Mode()))
 		}
 	}
-	in.File, err = dir.OpenFile(in.partial, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
+	// Not through os.Root, which would follow a link to elsewhere in the folder: the name is a bare one of our own.
+	fd, err := unix.Openat(int(in.handle.Fd()), in.partial, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o644)
 	if err != nil {
 		return in, destinationFailure(destination, err)
 	}
+	in.File = os.NewFile(uintptr(fd), in.partial)
 	if info, err := in.File.Stat(); err != nil || !info.Mode().IsRegular() {
 		return in, failure.New(failure.WriteFailed, "%s: the partial file is not a regular file", destination)
 	}

@@ -10,7 +10,7 @@ from broker.api.schemas import EnrolmentTokenBody, HostChangeBody, HostOut
 from broker.core.units import US_PER_S, format_time
 from broker.desk.problems import Problem
 from broker.fleet import enrolment
-from broker.store import events, hosts
+from broker.store import bookings, events, hosts
 from broker.store.events import Event
 
 router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
@@ -56,6 +56,7 @@ async def change(host: str, body: HostChangeBody, broker: BrokerDependency, call
         before = await hosts.get(connection, host) if "\0" not in host else None
         if before is None:
             raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
+        await bookings.bump_topology(connection)  # so that every desk hears of it; before the host, which is the desks' order
         await hosts.set_drained(connection, host, body.drained)
         shown = ({"drained": before.drained}, {"drained": body.drained})
         await events.append(connection, [Event(broker.clock(), caller.id, "host.changed", "host", host, *shown)])

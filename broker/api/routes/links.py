@@ -12,7 +12,7 @@ from broker.api.fields import Time
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, Step, WindowBody
 from broker.core.network import Link
-from broker.core.units import US_PER_S, format_time
+from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.calendar_view import calendar_steps
 from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
 from broker.desk.problems import Problem
@@ -46,6 +46,7 @@ async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> 
         metric=body.metric,
         available=_steps(body.available),
     )
+    _check_available(link)
     (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
     return render.answer(render.link(record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
 
@@ -64,9 +65,13 @@ async def change(
     given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set if name not in ("on_broken", "available")}
     if "available" in body.model_fields_set:
         given["available"] = _steps(body.available)
-    command = ChangeLink(
-        link_id, caller.id, lambda link: replace(link, **given), revision, body.on_broken == "replan", broker.policy
-    )
+
+    def changed(link: Link) -> Link:
+        new = replace(link, **given)
+        _check_available(new)
+        return new
+
+    command = ChangeLink(link_id, caller.id, changed, revision, body.on_broken == "replan", broker.policy)
     return _changed(await broker.desk.submit(command))
 
 
@@ -88,7 +93,7 @@ async def calendar(
     """gamma(t) and what is behind it: capacity, booked and free payload rate, as steps."""
     record = await _found(broker, link_id)
     begin_us = broker.clock() if begin is None else begin
-    end_us = begin_us + _DEFAULT_SPAN_US if end is None else end
+    end_us = min(begin_us + _DEFAULT_SPAN_US, MAX_TIME_US) if end is None else end
     if end_us <= begin_us:
         raise Problem.of_field("to", "must lie after `from`")
     async with broker.database.transaction() as connection:
@@ -131,6 +136,12 @@ async def _found(broker: Broker, link_id: str) -> LinkRecord:
     if link_id not in records:
         raise Problem("not-found", f"there is no link {link_id[:128]!r}")
     return records[link_id]
+
+
+def _check_available(link: Link) -> None:
+    for index, (_, bps) in enumerate(link.available):
+        if bps > link.capacity_bps:
+            raise Problem.of_field(f"available.{index}.bps", f"{bps} is more than capacity_bps, {link.capacity_bps}")
 
 
 def _steps(steps: list[Step]) -> tuple[tuple[int, int], ...]:

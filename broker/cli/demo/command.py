@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`bwb demo`: set the stage, play, judge."""
 
-import signal
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from broker.cli import context, plot
-from broker.cli.context import err, out
+from broker.cli.context import out
 from broker.cli.demo import scenario, verdict
 from broker.cli.demo.scenario import Cast
 from broker.cli.demo.stage import Stage, StageError
@@ -45,48 +42,45 @@ def demo_command(
       bwb demo ~/data/run7/*.h5
       bwb demo --keep
     """
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         with Stage(state_dir, keep) as stage:
             try:
                 good = _play(stage, files or [])
             except (StageError, ClientError, OSError) as error:
-                err.print(Text(f"the demo failed: {error}", style="bold red"), soft_wrap=True)
+                context.remark(f"the demo failed: {error}", "bold red")
                 good = False
             if not good:
-                err.print(Text(stage.log_tails()), soft_wrap=True)
+                context.remark(stage.log_tails())
             if keep:
                 _how_to_go_on(stage)
     except KeyboardInterrupt:
-        err.print("interrupted; everything is stopped and removed")
+        context.remark("interrupted; everything is stopped and removed")
         raise typer.Exit(context.INTERRUPTED) from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     raise typer.Exit(0 if good else context.FAILED)
 
 
 def _play(stage: Stage, files: list[Path]) -> bool:
     cast = Cast(stage.folder / scenario.SENDER / "out")
     began = time.monotonic()
-    out.print("starting a broker (its own PostgreSQL, Redis, API, worker) and preparing files ...")
+    context.say("starting a broker (its own PostgreSQL, Redis, API, worker) and preparing files ...")
     settings = {"BWB_MANAGED_MARGIN_PPM": str(scenario.MARGIN_PPM)}
     with stage.start_broker(settings, meanwhile=lambda: cast.provide(files)) as broker:
-        out.print(f"broker at {broker.url} after {time.monotonic() - began:.1f} s; enrolling {_hosts()}", soft_wrap=True)
+        context.say(f"broker at {broker.url} after {time.monotonic() - began:.1f} s; enrolling {_hosts()}")
         scenario.declare_network(broker)
         _enrol(stage, broker)
+        scenario.warm_up(broker)
         begin_us = now_us()
         scenario.ask(broker, cast)
         _show_answers(broker, cast, begin_us)
         _watch(broker, cast)
-        out.print("comparing what arrived with what was sent and promised ...\n")
+        context.say("comparing what arrived with what was sent and promised ...\n")
         judged, faults = verdict.judge(broker, cast, stage.folder / scenario.RECEIVER / "in")
     context.show_table(verdict.table(judged, begin_us))
-    out.print(verdict.refusal(cast.refused), soft_wrap=True)
+    context.say(verdict.refusal(cast.refused))
     for fault in faults:
-        err.print(Text(f"NOT AS PROMISED: {fault}", style="bold red"), soft_wrap=True)
+        context.remark(f"NOT AS PROMISED: {fault}", "bold red")
     if not faults:
-        out.print(Text("audit clean, all capacity returned: everything as promised", style="bold green"))
+        context.say("audit clean, all capacity returned: everything as promised", "bold green")
     return not faults
 
 
@@ -114,11 +108,11 @@ def _enrol(stage: Stage, broker: BrokerClient) -> None:
 def _show_answers(broker: BrokerClient, cast: Cast, begin_us: int) -> None:
     last = max(_promise(transfer) for transfer in cast.booked)
     calendar = broker.calendar(scenario.LINK, format_time(begin_us), format_time(last + US_PER_S))
-    out.print(plot.calendar(calendar, out.width), soft_wrap=True)
+    context.say(plot.calendar(calendar, out.width))
     total = sum(transfer["volume_bytes"] for transfer in cast.booked)
-    out.print(f"{len(cast.booked)} transfers, {show_size(total)}, booked until {format_time(last)}; refused:", soft_wrap=True)
+    context.say(f"{len(cast.booked)} transfers, {show_size(total)}, booked until {format_time(last)}; refused:")
     if cast.refused:
-        context.show_problem(cast.refused)
+        context.show_problem(cast.refused, context.say)
 
 
 def _watch(broker: BrokerClient, cast: Cast) -> None:
@@ -140,13 +134,8 @@ def _promise(transfer: Transfer) -> int:
 def _how_to_go_on(stage: Stage) -> None:
     pids = " ".join(map(str, stage.pids()))
     own = "" if stage.state_dir.is_relative_to(stage.folder) else f" (the broker's state is in {stage.state_dir})"
-    out.print(
+    context.say(
         f"\nstill running: export BWB_STATE_DIR={stage.state_dir}, then `bwb link calendar {scenario.LINK}`, `bwb transfer list`, ...\n"
         f"files are sent from {stage.folder / scenario.SENDER / 'out'}\n"
-        f"to end it: kill {pids}; rm -r {stage.folder}{own}",
-        soft_wrap=True,
+        f"to end it: kill {pids}; rm -r {stage.folder}{own}"
     )
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

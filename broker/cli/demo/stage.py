@@ -11,8 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 import broker
 from broker.client import BrokerClient, ClientError, locate
@@ -20,6 +20,7 @@ from broker.client import BrokerClient, ClientError, locate
 _START_LIMIT_S = 90.0  # a busy laptop with a slow disk; 8 s is usual, most of it initdb
 _STOP_LIMIT_S = 20.0
 _TAIL_LINES = 15
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StageError(Exception):
@@ -32,21 +33,27 @@ class Stage:
         self.folder = Path(tempfile.mkdtemp(prefix="bwb-demo-"))
         self.state_dir = state_dir or self.folder / "broker"
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._shielded = self._interrupted = False
+        self._handlers: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
+        for number in _ENDING:
+            self._handlers[number] = signal.signal(number, self._on_signal)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self.keep and kind is None:
-            return
-        # A second ctrl-C must not leave half of it behind.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            for process in reversed(self._processes.values()):  # agents first: they report to the broker that they go
+        self._shielded = True  # a second ctrl-C must not leave half of it behind
+        if not self.keep or kind is not None:
+            for process in reversed(self._processes.values()):  # agents first: they tell the broker that they go
                 _stop(process)
             shutil.rmtree(self.folder, ignore_errors=True)
-        finally:
-            signal.signal(signal.SIGINT, before)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._interrupted = True
+        if not self._shielded:
+            raise KeyboardInterrupt
 
     def start_broker(self, settings: dict[str, str], meanwhile: Callable[[], None]) -> BrokerClient:
         """A broker of our own, or the one that runs on the state directory already; `meanwhile` is done while it starts."""
@@ -98,10 +105,16 @@ class Stage:
     def _start(self, name: str, command: list[str], settings: dict[str, str]) -> None:
         # A session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order.
         environment = {key: value for key, value in os.environ.items() if not key.startswith("BWB_")} | settings
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self._processes[name] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
-            )
+        self._shielded = True  # between the birth of a process and our knowing of it
+        try:
+            with (self.folder / f"{name}.log").open("wb") as log:
+                self._processes[name] = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+                )
+        finally:
+            self._shielded = False
+        if self._interrupted:
+            raise KeyboardInterrupt
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

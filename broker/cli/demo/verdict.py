@@ -30,6 +30,7 @@ class Judged:
     planned: Plan  # as it was promised; the broker shortens the plan of what has ended
     source_digest: str
     received_digest: str | None
+    rebooked: bool  # it fell behind, and the broker booked the rest anew: from then on `planned` says nothing of its rate
 
     @property
     def promised(self) -> int:
@@ -63,7 +64,7 @@ class Judged:
         assert self.deviation is not None
         if self.deviation > self.allowed:
             yield f"{name} finished {show_duration(self.deviation)} after the promise; {show_duration(self.allowed)} are allowed"
-        if self.deviation < self.earliest - self.promised - self.allowed:
+        if not self.rebooked and self.deviation < self.earliest - self.promised - self.allowed:
             yield f"{name} finished {show_duration(-self.deviation)} before the promise: it was faster than what was booked for it"
         if not self.intact:
             digests = f"sent {self.source_digest}, received {self.received_digest}, reported {self.transfer['checksum']}"
@@ -76,7 +77,8 @@ def judge(broker: BrokerClient, cast: Cast, received: Path) -> tuple[list[Judged
     for booked in cast.booked:
         path = (booked["payload"] or {})["path"]
         digest = _digest(received / path) if (received / path).exists() else None
-        judged.append(Judged(broker.transfer(booked["id"]), booked["plan"], _digest(cast.folder / path), digest))
+        rebooked = any(event["action"] == "transfer.rebooked" for event in broker.history(booked["id"]))
+        judged.append(Judged(broker.transfer(booked["id"]), booked["plan"], _digest(cast.folder / path), digest, rebooked))
     faults = [fault for item in judged for fault in item.faults()]
     if cast.refused.get("status") != 409 or not cast.refused.get("counter_offers"):
         faults.append(f"the impossible request was not refused with a counter-offer: {cast.refused or 'it was admitted'}")

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package brokerapi is the agent's side of the broker's HTTP API: the bodies, the client, and the checks that every
-// answer passes before the agent acts on it.
-package brokerapi
-
-//go:generate go tool oapi-codegen -config codegen.yaml ../../../api-spec/openapi.yaml
+// Package brokerclient calls the broker. It is the only way from the agent to the broker.
+package brokerclient
 
 import (
 	"bytes"
@@ -22,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bandwidthbroker/agents/internal/brokerapi"
 )
 
 const (
@@ -122,15 +121,15 @@ func RetryAfterOf(err error) time.Duration {
 }
 
 // Enrol trades the one-time token.
-func (c *Client) Enrol(ctx context.Context, body EnrolBody) (Enrolment, Exchange, error) {
-	var answer Enrolment
+func (c *Client) Enrol(ctx context.Context, body brokerapi.EnrolBody) (brokerapi.Enrolment, Exchange, error) {
+	var answer brokerapi.Enrolment
 	ex, err := c.post(ctx, "/v1/agents/enrol", body, &answer)
 	return answer, ex, err
 }
 
 // Report delivers reports.
-func (c *Client) Report(ctx context.Context, host string, body ReportsBody) (ReportsTaken, Exchange, error) {
-	var answer ReportsTaken
+func (c *Client) Report(ctx context.Context, host string, body brokerapi.ReportsBody) (brokerapi.ReportsTaken, Exchange, error) {
+	var answer brokerapi.ReportsTaken
 	ex, err := c.post(ctx, "/v1/agents/"+url.PathEscape(host)+"/reports", body, &answer)
 	return answer, ex, err
 }

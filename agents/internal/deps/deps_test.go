@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deps holds the import rules, with their reasons. It has no code.
+package deps
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "bandwidthbroker/agents/"
+
+// rules say what a package may reach, directly or not, beside the standard library.
+var rules = []struct {
+	pkg, reason string
+	may         []string
+	mayNot      []string // of the standard library
+}{
+	{"internal/schedule", "a schedule is arithmetic on a function of time, tested against its definition: no clock, no I/O", nil, []string{"time", "os", "net"}},
+	{"internal/pacer", "the pace is decided with time as an argument, tested without a sleep: no clock, no I/O", []string{"internal/schedule"}, []string{"time", "os", "net"}},
+	{"internal/datachannel", "frames are bytes in, bytes out, so that they can be fuzzed and reused: no connections", nil, []string{"net"}},
+	{"internal/served", "what touches files for strangers stays small enough to read at once", []string{"internal/failure", "golang.org/x/sys/unix"}, []string{"net"}},
+	{"internal/spool", "reports outlive everything else", []string{"internal/atomicfile", "internal/brokerapi"}, nil},
+	{"internal/mover", "transfers go on without the broker: the mover must not be able to call it", []string{
+		"internal/schedule", "internal/pacer", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
+		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "golang.org/x/sys/unix",
+	}, []string{"net/http"}},
+	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
+}
+
+func TestImportRules(t *testing.T) {
+	for _, rule := range rules {
+		out, err := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}} {{.Standard}}", module+rule.pkg).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			path, standard, _ := strings.Cut(strings.TrimSpace(line), " ")
+			name := strings.TrimPrefix(path, module)
+			switch {
+			case standard == "true" && slices.Contains(rule.mayNot, path) && direct(t, rule.pkg, path):
+				t.Errorf("%s imports %s, but %s", rule.pkg, path, rule.reason)
+			case standard == "false" && name != rule.pkg && !slices.Contains(rule.may, name):
+				t.Errorf("%s reaches %s, but %s", rule.pkg, name, rule.reason)
+			}
+		}
+	}
+}
+
+// direct: the standard library's own insides are not our business.
+func direct(t *testing.T, pkg, path string) bool {
+	out, err := exec.Command("go", "list", "-f", "{{join .Imports \"\\n\"}}", module+pkg).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Contains(strings.Split(string(out), "\n"), path)
+}

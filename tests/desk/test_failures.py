@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PostgreSQL goes away in the middle of a transaction: the caller hears so, and the books in memory are what the tables say."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from broker.core.network import Link
+from broker.core.transfer import Action
+from broker.desk.links import ChangeLink
+from broker.desk.release import End
+from broker.store import bookings
+from broker.store.idempotency import Key
+from broker.store.session import DatabaseAway
+from broker.store.transfers import Transfer
+from tests.conftest import Clock
+from tests.desk.faults import FAULTS, fault
+from tests.desk.test_desks_together import until_someone_waits
+from tests.desk.world import GBIT, POLICY, world
+
+L1 = Link("L1", "A", "B", GBIT)
+
+
+@pytest.mark.parametrize("many", [1, 40])  # a few rows are inserted, many are copied
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_lost_transaction_is_undone_in_memory(kind: str, many: int, database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        (first,) = await w.admit(w.ask())
+        with fault(kind):
+            lost = asyncio.gather(
+                w.admit(*(w.ask(1_000_000) for _ in range(many))),
+                w.do(End(first.id, "me", action=Action.CANCEL)),
+                return_exceptions=True,
+            )
+            assert [type(answer) for answer in await lost] == [DatabaseAway, DatabaseAway]
+        there = await w.rows("SELECT state FROM transfers ORDER BY id")
+        assert len(there) == (1 + many if kind == "after commit" else 1)
+        await w.check()
+        assert isinstance((await w.admit(w.ask()))[0], Transfer)
+        await w.check()
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_key_tells_whether_the_lost_answer_was_a_booking(kind: str, database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        key = Key("me", "k", b"body")
+        with fault(kind), pytest.raises(DatabaseAway):
+            await w.admit(w.ask(), key=key)
+        (again,) = await w.admit(w.ask(), key=key)
+        assert [row.id for row in await w.rows("SELECT id FROM transfers")] == [again.id]
+
+
+@pytest.mark.parametrize("kind", ["killed while reading", "before commit", "after commit"])
+async def test_a_lost_change_of_the_network(kind: str, database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        await w.admit(w.ask())
+        change = ChangeLink("L1", "me", lambda link: replace(link, capacity_bps=GBIT // 2), None, True, POLICY)
+        with fault(kind), pytest.raises(DatabaseAway):
+            await w.do(change)
+        (link,) = await w.rows("SELECT capacity_bps FROM links")
+        assert link.capacity_bps == (GBIT // 2 if kind == "after commit" else GBIT)
+        await w.check()
+        await w.admit(w.ask())
+        await w.check()
+
+
+async def test_a_session_that_is_ended_while_it_waits_for_a_lock(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        async with w.look.transaction() as connection:
+            await bookings.lock(connection, ["L1"])
+            waiting = asyncio.create_task(w.admit(w.ask()))
+            await until_someone_waits(w)
+            await w.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            with pytest.raises(DatabaseAway):
+                await waiting
+        assert isinstance((await w.admit(w.ask()))[0], Transfer)
+        await w.check()
+
+
+async def test_what_cannot_be_stored_fails_alone(database_url: str, clock: Clock) -> None:
+    """One poisoned request of a batch takes no other with it."""
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        asks = [w.ask(), w.ask(label="\0"), w.ask()]
+        answers = await asyncio.gather(*(w.admit(ask) for ask in asks), return_exceptions=True)
+        assert [isinstance(answer, Exception) for answer in answers] == [False, True, False]
+        assert answers[1].code == "invalid"
+        await w.check()
