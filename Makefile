@@ -17,7 +17,7 @@ AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/inte
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # Whole brokers and real time: one after the other. Everything else shares the cores.
-ALONE := $(wildcard tests/embedded tests/chaos tests/lab)
+ALONE := $(wildcard tests/embedded tests/chaos tests/lab tests/agents tests/demo)
 
 .PHONY: help setup build up demo test check bench fmt lint types imports contract vet
 help: ## this list

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 from fastapi import FastAPI
 
+from broker import planners
 from broker.api import errors
 from broker.api.context import Broker
 from broker.api.metrics import Metrics
@@ -61,6 +62,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     wakeups = Wakeups(chosen.redis_url)
     desk = Desk(database, clock, wakeups.announce, chosen.desk_batch)
     app.state.broker = Broker(chosen, clock, database, desk, Access(database, clock), wakeups, Metrics())
+    planners.warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
     # What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again.

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     )
     replan_lead_ms: int = Field(default=500, ge=0, description="how much later a new plan for a running transfer begins")
     managed_margin_ppm: int = Field(default=10_000, ge=0, le=1_000_000, description="extra volume booked for managed transfers")
+    managed_margin_ms: int = Field(default=50, ge=0, le=60_000, description="and so much time at full rate")
     start_grace_s: int = Field(
         default=60, ge=1, description="managed transfers whose agents never started are given up this long after"
     )

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
@@ -28,6 +29,8 @@ import (
 var agentBinary string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "6") // these tests wait for booked time, not for a processor
 	dir, err := os.MkdirTemp("", "bwb-agent-e2e")
 	if err != nil {
 		panic(err)

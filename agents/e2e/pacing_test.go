@@ -23,6 +23,8 @@ func TestTheWireFollowsTheBooking(t *testing.T) {
 	samples := watch(t, b).until(booked[2].End.Add(200 * time.Millisecond))
 	j.arrived(5 * time.Second)
 
+	late := lateness(samples)
+	t.Logf("this host was up to %.1f ms late", float64(late)/1e3)
 	planned := booked[2].End.Sub(booked[0].Begin).Seconds()
 	var finished int64
 	for _, s := range samples {
@@ -39,14 +41,14 @@ func TestTheWireFollowsTheBooking(t *testing.T) {
 		got := goodput(samples, s.Begin.UnixMicro(), to)
 		off := 100 * (got/float64(s.RateBps) - 1)
 		t.Logf("segment %d: booked %.0f Mbit/s, got %.2f (%+.2f %%)", i, float64(s.RateBps)/1e6, got/1e6, off)
-		if off < -1 || off > 1 {
+		if slack := 100 * float64(late) / float64(s.End.Sub(s.Begin).Microseconds()); off < -1-slack || off > 1 {
 			t.Errorf("segment %d is %+.2f %% off", i, off)
 		}
 	}
-	if gap := goodput(samples, booked[1].End.UnixMicro()+25_000, booked[2].Begin.UnixMicro()); gap != 0 {
+	if gap := goodput(samples, booked[1].End.UnixMicro()+max(late, 5_000), booked[2].Begin.UnixMicro()); gap != 0 {
 		t.Errorf("%.2f Mbit/s in the gap", gap/1e6)
 	}
-	over, at := worst(samples, booked)
+	over, at := worst(samples, planOf(booked), late)
 	t.Logf("worst 500 ms: %+.2f %% at %.2f s", over, float64(at-booked[0].Begin.UnixMicro())/1e6)
 	if over > 1 {
 		t.Errorf("%.2f %% above the booking over 500 ms", over)

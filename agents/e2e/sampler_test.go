@@ -73,7 +73,9 @@ func localPort(fd int) string {
 	return ""
 }
 
-// until samples every 20 ms.
+const sampleEvery = 20 * time.Millisecond
+
+// until takes samples until then.
 func (s *sampler) until(end time.Time) []sample {
 	var samples []sample
 	for time.Now().Before(end) {
@@ -82,7 +84,7 @@ func (s *sampler) until(end time.Time) []sample {
 			break
 		}
 		samples = append(samples, sample{time.Now().UnixMicro(), int64(info.Bytes_received)})
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(sampleEvery)
 	}
 	return samples
 }
@@ -104,10 +106,12 @@ func goodput(samples []sample, from, to int64) (bps float64) {
 	return float64(last.bytes-first.bytes) * 8e6 / float64(last.at-first.at)
 }
 
-// worst is the window of at least 500 ms in which most was received beyond what was booked, in percent of the booked.
-func worst(samples []sample, booked []brokerapi.AssignedSegment) (percent float64, at int64) {
-	plan := planOf(booked)
+// worst is the window of at least 500 ms in which most was received beyond what was booked: the excess in percent of
+// what was booked in it, after leaving out what arrived within lateness of it, which may belong to the time before.
+// A window that is mostly gap is compared with 250 ms at 100 Mbit/s: 1 % of that is two packets of the loopback.
+func worst(samples []sample, plan schedule.Schedule, lateness int64) (percent float64, at int64) {
 	percent = -100
+	least := schedule.Volume(100_000_000, 250_000)
 	for i, j := 0, 0; i < len(samples); i++ {
 		for j < len(samples) && samples[j].at-samples[i].at < 500_000 {
 			j++
@@ -115,16 +119,22 @@ func worst(samples []sample, booked []brokerapi.AssignedSegment) (percent float6
 		if j == len(samples) {
 			break
 		}
-		allowed := plan.Bytes(samples[i].at, samples[j].at)
-		if allowed == 0 {
-			continue
-		}
-		over := 100 * (float64(samples[j].bytes-samples[i].bytes)/float64(allowed) - 1)
-		if over > percent {
+		allowed := plan.Bytes(samples[i].at-lateness, samples[j].at)
+		excess := float64(samples[j].bytes - samples[i].bytes - allowed)
+		if over := 100 * excess / float64(max(allowed, least)); over > percent {
 			percent, at = over, samples[i].at
 		}
 	}
 	return percent, at
+}
+
+// lateness is by how much this host was late at most with something as simple as taking a sample: what arrived so much
+// later, or was counted so much later, is not the agent's doing.
+func lateness(samples []sample) (most int64) {
+	for i := 1; i < len(samples); i++ {
+		most = max(most, samples[i].at-samples[i-1].at-sampleEvery.Microseconds())
+	}
+	return most
 }
 
 func planOf(booked []brokerapi.AssignedSegment) schedule.Schedule {

@@ -35,7 +35,9 @@ class Broker:
     @property
     def policy(self) -> Policy:
         s = self.settings
-        return Policy(s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm)
+        return Policy(
+            s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
+        )
 
     def new_id(self, prefix: str) -> str:
         return identifier(prefix, self.clock(), os.urandom(10))

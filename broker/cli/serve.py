@@ -4,6 +4,7 @@
 import os
 import socket
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 
 DEFAULT_PORT = 7410
 _APP = "broker.main:create_app"
+_EMBEDDED_START_S = 30
 _GRACE_S = 3  # event streams never end by themselves; everything else is long done by then
 
 
@@ -37,9 +39,9 @@ def serve_command(
     if fd is None:
         uvicorn.run(_APP, host=host, port=port, workers=workers, **options)
         return
-    # `bwb up` starts us before there are tables, because imports take a while; it ends our stdin when we may begin.
-    import_module(_APP.partition(":")[0])
-    sys.stdin.read()
+    import_module(_APP.partition(":")[0])  # takes a while, and `bwb up` starts us before its database
+    if token_dir := sys.stdin.read():  # `bwb up` names it at the first start, and not when it starts us again
+        _prepare(Path(token_dir), _EMBEDDED_START_S)
     server = uvicorn.Server(uvicorn.Config(_APP, **options))
     server.run(sockets=[socket.socket(fileno=fd)])
     if not server.started:
@@ -67,16 +69,21 @@ def migrate_command(
     wait: Annotated[float, typer.Option(metavar="SECONDS", help="Give the database so long to answer.")] = 5,
 ) -> None:
     """Bring the database of BWB_DATABASE_URL to the newest schema. `bwb up` does it by itself."""
+    _prepare(token_dir, wait)
+
+
+def _prepare(token_dir: Path | None, wait_s: float) -> None:
     from broker.embedded import UpError
     from broker.embedded.prepare import prepare
     from broker.settings import settings
 
     if not settings().database_url:
-        typer.echo("bwb migrate: set BWB_DATABASE_URL", err=True)
+        typer.echo("set BWB_DATABASE_URL", err=True)
         raise typer.Exit(2)
+    began = time.monotonic()
     try:
-        prepare(settings().database_url, token_dir, wait)
+        prepare(settings().database_url, token_dir, wait_s)
     except UpError as error:
-        typer.echo(f"bwb migrate: {error}", err=True)
+        typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    typer.echo("the database has the newest schema")
+    typer.echo(f"the database has the newest schema ({time.monotonic() - began:.2f} s)")

@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.network import Network
+from broker.core.network import Network, Route
 from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Request
 from broker.core.transfer import Mode, State
-from broker.core.units import MAX_TIME_US, US_PER_S, format_time
+from broker.core.units import MAX_TIME_US, MAX_VOLUME_BYTES, US_PER_S, format_time, volume_of
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
@@ -32,6 +32,17 @@ class Policy:
     managed_lead_us: int = 1_500_000
     replan_lead_us: int = 500_000
     managed_margin_ppm: int = 10_000
+    managed_margin_us: int = 50_000
+
+    def with_margin(self, volume_bytes: int, rate_max_bps: int | None, route: Route | None) -> int:
+        """What to book for a managed transfer of so many bytes (Veeraraghavan et al. 2004, section 4.3).
+
+        A share of the volume for retransmission, and a time at full rate for starts and steps that take effect a little late.
+        """
+        ceiling = route.ceiling_bps if route is not None else 0
+        rate = ceiling if rate_max_bps is None else min(rate_max_bps, ceiling)
+        share = -(-volume_bytes * self.managed_margin_ppm // 1_000_000)
+        return min(volume_bytes + share + volume_of(rate, self.managed_margin_us), MAX_VOLUME_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ class Admit:
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
         try:
             mode = mode_of(ask, batch.books)
-            request = request_of(ask, mode, self.policy, batch.now_us)
+            request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
             plan = plan_or_refuse(request, ask.planner, batch)
         except Problem as problem:
             return problem
@@ -155,7 +166,7 @@ class Quote(Unkeyed):
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
         mode = mode_of(self.ask, batch.books)
-        request = request_of(self.ask, mode, self.policy, batch.now_us)
+        request = request_of(self.ask, mode, self.policy, batch.books.network, batch.now_us)
         answers: dict[str, Plan | Problem] = {}
         for planner in self.planners:
             try:
@@ -193,12 +204,12 @@ def mode_of(ask: Ask, books: Books) -> Mode:
     return mode
 
 
-def request_of(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> Request:
+def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
     """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
     lead = policy.managed_lead_us if mode is Mode.MANAGED else 0
     volume = ask.volume_bytes
     if volume is not None and mode is Mode.MANAGED:
-        volume += -(-volume * policy.managed_margin_ppm // 1_000_000)
+        volume = policy.with_margin(volume, ask.rate_max_bps, network.route(ask.source, ask.destination))
     if ask.deadline_us is not None and ask.deadline_us <= now_us:
         raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")
     request = Request(

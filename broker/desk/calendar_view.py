@@ -37,9 +37,7 @@ def calendar_steps(link: Link, booked: Bookings, begin_us: int, end_us: int, poi
     return list(zip(instants.tolist(), rates.tolist(), taken.tolist(), strict=True)), decimated
 
 
-def _extremes(
-    instants: Int64Array, taken: Int64Array, free: Int64Array, begin_us: int, end_us: int, buckets: int
-) -> list[int]:
+def _extremes(instants: Int64Array, taken: Int64Array, free: Int64Array, begin_us: int, end_us: int, buckets: int) -> list[int]:
     """Indices of what must be seen of each of `buckets` equal spans of time, and the first, which says how it begins."""
     bucket = (instants - begin_us) // -(-(end_us - begin_us) // buckets)
     edges = np.flatnonzero(np.diff(bucket, prepend=-1))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.core.network import Network
 from broker.core.plan import Plan
 from broker.core.request import Request
 from broker.core.transfer import Mode, State
@@ -15,6 +16,8 @@ from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.problems import Problem
 from broker.store.transfers import Transfer
+
+REST_PLANNER = "vbls"
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ class Change(OneTransfer):
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
         before = summary(transfer)
-        wanted = self._wanted(transfer)
+        wanted = self._wanted(transfer, batch.books.network)
         if not self._concerns_booking(transfer, wanted):
             pass
         elif transfer.paused:
@@ -95,7 +98,7 @@ class Change(OneTransfer):
         batch.change(transfer, self.actor, "transfer.changed", before)
         return transfer
 
-    def _wanted(self, transfer: Transfer) -> "Wanted":
+    def _wanted(self, transfer: Transfer, network: Network) -> "Wanted":
         wanted = Wanted.of(transfer)
         for name in ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "label", "project", "metadata"):
             given = getattr(self, name)
@@ -111,7 +114,8 @@ class Change(OneTransfer):
             wanted.volume_bytes = self.volume_bytes
             wanted.booked_bytes = self.volume_bytes
             if transfer.mode == Mode.MANAGED:
-                wanted.booked_bytes += -(-self.volume_bytes * self.policy.managed_margin_ppm // 1_000_000)
+                route = network.route(transfer.source, transfer.destination)
+                wanted.booked_bytes = self.policy.with_margin(self.volume_bytes, wanted.rate_max_bps, route)
         return wanted
 
     def _concerns_booking(self, transfer: Transfer, wanted: "Wanted") -> bool:
@@ -195,8 +199,9 @@ class BookRest(OneTransfer):
         if transfer.paused:
             return transfer
         before = summary(transfer)
-        missing = max(transfer.volume_bytes - self.safe_bytes, 1)
-        missing += -(-missing * self.policy.managed_margin_ppm // 1_000_000)
+        route = batch.books.network.route(transfer.source, transfer.destination)
+        rate_max = self.achieved_bps or transfer.rate_max_bps
+        missing = self.policy.with_margin(max(transfer.volume_bytes - self.safe_bytes, 1), rate_max, route)
         why = "the transfer fell behind its booking"
         if self.achieved_bps:
             why += f": its hosts reach {self.achieved_bps} bit/s"
@@ -213,6 +218,8 @@ def book_rest(
     With `ceiling_bps`, no faster than that: booking more than its hosts can do would leave most of each new booking unused, too.
     """
     wanted = Wanted.of(transfer)
+    # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
+    wanted.planner = REST_PLANNER
     if ceiling_bps:
         route = batch.books.network.route(transfer.source, transfer.destination)
         ceiling_bps = max(ceiling_bps, route.channel_bps if route is not None else 1)

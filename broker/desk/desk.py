@@ -132,7 +132,7 @@ class Desk:
             except Taken:
                 # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
                 log.exception("a ledger version was taken; planning again")
-                self.books = Books()
+                self._forget_books()
                 continue
             for work, outcome in zip(batch, outcomes, strict=True):
                 if work.future.cancelled():
@@ -194,12 +194,18 @@ class Desk:
             _fail([work], problem)
             return
         except BaseException:
-            self.books = Books()
+            self._forget_books()
             raise
         books.versions.update(batch.heads)
         if not work.future.cancelled():
             work.future.set_result(result)
         self._announce(batch.touched)
+
+    def _forget_books(self) -> None:
+        """Read everything anew with the next batch; until then, answers are rendered with the links as they were known."""
+        records = self.books.records
+        self.books = Books()
+        self.books.records = records
 
     async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], now_us: int) -> Batch:
         """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""

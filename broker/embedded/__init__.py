@@ -2,8 +2,8 @@
 """The whole broker on one machine with nothing configured: what `bwb up` does.
 
 `supervisor` starts the parts in order and keeps them running; `home` is the state directory, `child` a supervised process,
-`postgres` and `redis` know how to start their servers, `orphans` ends what a killed `bwb up` left behind, and `prepare` is the
-one-shot process that migrates the database.
+`postgres` and `redis` know how to start their servers, `orphans` ends what a killed `bwb up` left behind, and `prepare` is what the
+API does first: migrations and the first token.
 """
 
 

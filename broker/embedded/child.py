@@ -78,10 +78,14 @@ class Child:
         with suppress(psutil.NoSuchProcess):  # so short-lived that nobody needs its identity
             self.started = psutil.Process(self._process.pid).create_time()
 
-    def close_stdin(self) -> None:
+    async def feed(self, stdin: bytes) -> None:
+        """Everything that its standard input will ever hold; for a child that was started with a pipe there."""
         assert self._process
         assert self._process.stdin
+        self._process.stdin.write(stdin)
         self._process.stdin.close()
+        with suppress(ConnectionError):  # it is gone already; whoever waits for it will say why
+            await self._process.stdin.wait_closed()
 
     async def run(self, stdin: bytes = b"") -> int:
         """Start it, feed it, and wait for its end."""

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a database ready for the broker: wait until it answers, migrate it, write the first admin token.
-
-`bwb up` runs it as a process of its own (`bwb migrate`), because it imports half of the broker: that goes on while PostgreSQL is still
-starting, and the memory is free again afterwards.
-"""
+"""Make a database ready for the broker: wait until it answers, migrate it, write the first admin token."""
 
 import asyncio
 import time

@@ -63,9 +63,6 @@ class Supervisor:
             program = Program(name, (sys.executable, "-m", *command), environment, patience_s=patience_s, inherited=inherited)
             return Child(program, lambda: home.log(name))
 
-        self._migrate = part(
-            "migrate", "broker.cli.app", "migrate", "--token-dir", str(home.path), "--wait", str(_START_LIMIT_S / 2), patience_s=1
-        )
         # The API inherits the socket: the port stays ours while the API restarts, and clients wait instead of being refused.
         fd = listener.fileno()
         self._api = part("api", "broker.cli.app", "serve", "--fd", str(fd), patience_s=10, inherited=(fd,))
@@ -99,7 +96,7 @@ class Supervisor:
             return
         if self._stopping_since:
             self._report("stopping by force; PostgreSQL recovers at the next start")
-            for child in (self._migrate, *self._children):
+            for child in self._children:
                 child.kill()
             self._home.withdraw()
             os._exit(1)
@@ -118,21 +115,18 @@ class Supervisor:
                 keepers.create_task(self._keep(child))
 
     async def _start(self) -> None:
-        # Both spend seconds on imports, which go on while PostgreSQL starts; then one waits for it, the other for its stdin's end.
-        await asyncio.gather(self._migrate.start(), self._api.start(asyncio.subprocess.PIPE))
+        # It spends seconds on imports, which go on while PostgreSQL starts. The migrations are its first work, and only the first
+        # time: a second process would import most of the same once more, and a restart must not wait for the database.
+        await self._api.start(asyncio.subprocess.PIPE)
+        await self._api.feed(str(self._home.path).encode())
         if self._redis:
             await self._redis.start()
         if self._postgres:
             await self._start_postgres(self._postgres)
         self._remember()
         since = time.monotonic()
-        if await self._migrate.wait() != 0:
-            raise self._failure(self._migrate)
-        self._took("migrations", since)
-        since = time.monotonic()
-        self._api.close_stdin()
         await self._until(self._answers, self._api)
-        self._took("api", since)
+        self._took("api, migrations", since)
         await self._worker.start()  # not before: its imports would take the cores from the API's
         self._home.holds(self._url)
         self._announce()
@@ -154,7 +148,7 @@ class Supervisor:
     async def _stop(self) -> None:
         """Those who use the servers first. The listener closes with them, so that new clients are refused at once."""
         self._listener.close()
-        await asyncio.gather(*(child.stop() for child in (self._migrate, self._api, self._worker)))
+        await asyncio.gather(*(child.stop() for child in (self._api, self._worker)))
         await asyncio.gather(*(server.stop() for server in self._servers))
         self._home.withdraw()
         self._home.remember_children({})
@@ -199,7 +193,7 @@ class Supervisor:
         return False
 
     def _took(self, part: str, since: float) -> None:
-        self._report(f"{part:<10} {time.monotonic() - since:5.2f} s")
+        self._report(f"{part:<16} {time.monotonic() - since:5.2f} s")
 
     def _failure(self, child: Child) -> UpError:
         return UpError(f"{child.name} {child.why_ended()}; its log {child.log()} ends with:\n{child.tail()}")

@@ -108,7 +108,9 @@ async def _ensure_nic(connection: Any, host: Host, now_us: int) -> None:
     for link in wanted:
         present = there.get(link.id)
         if present is None or present.host != host.name:
-            raise Problem.of_field("host", f"the network has a link {next(iter(there))!r} that is no NIC of {host.name}", "conflict")
+            raise Problem.of_field(
+                "host", f"the network has a link {next(iter(there))!r} that is no NIC of {host.name}", "conflict"
+            )
         if {present.link.source, present.link.target} != {link.source, link.target}:
             node = next(iter({present.link.source, present.link.target} - {host.name}))
             raise Problem.of_field("node", f"host {host.name} is at {node} already; remove the host before it moves", "conflict")

@@ -108,7 +108,9 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
             case "started":
                 await desk.submit(Start(transfer.id, actor, at_us=report.at_us))
             case "shortfall":
-                await desk.submit(BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy))
+                await desk.submit(
+                    BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
+                )
             case "finished":
                 if report.bytes != transfer.volume_bytes:
                     return "wrong_volume", f"{report.bytes} bytes are not the {transfer.volume_bytes} that were booked"

@@ -138,7 +138,8 @@ async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us:
     rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us, now_us] for link in new]
     columns = (*_LINK_COLUMNS, "host", "created_us", "changed_us")
     kept = ", ".join(f"{name} = excluded.{name}" for name in columns[1:])
-    suffix = f"ON CONFLICT (id) DO UPDATE SET {kept}, deleted_us = NULL, revision = links.revision + 1 WHERE links.deleted_us IS NOT NULL RETURNING id"
+    again = f"{kept}, deleted_us = NULL, revision = links.revision + 1"
+    suffix = f"ON CONFLICT (id) DO UPDATE SET {again} WHERE links.deleted_us IS NOT NULL RETURNING id"
     created = {row[0] for row in await bulk.insert(connection, links, columns, rows, suffix)}
     for link in new:
         if link.id not in created:

@@ -35,9 +35,12 @@ class Position(NamedTuple):
     def parse(cls, given: str) -> "Position":
         """ValueError for anything but what `str` gives."""
         txid, _, seq = given.partition("-")
-        if not (txid.isascii() and txid.isdigit() and seq.isascii() and seq.isdigit() and len(txid) < 20 and len(seq) < 19):
+        if not (txid.isascii() and txid.isdigit() and seq.isascii() and seq.isdigit() and len(txid) < 20 and len(seq) < 20):
             raise ValueError("an event id looks like 1234-56")
-        return cls(int(txid), int(seq))
+        position = cls(int(txid), int(seq))
+        if max(position) >= 2**63:
+            raise ValueError("an event id looks like 1234-56")
+        return position
 
 
 class StoredEvent(NamedTuple):

@@ -8,10 +8,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
+from sqlalchemy.dialects.postgresql.base import ischema_names
 
 import migrations
 from broker.store.session import driver_url
-from broker.store.tables import metadata
+from broker.store.tables import TransactionId, metadata
 
 _LOCK = 7_238_461_905  # any number that is ours: key of the advisory lock
 # Migrations wait this long for a table lock and then fail, rather than queue up behind a long reader and block everybody else.
@@ -33,6 +34,7 @@ def upgrade(database_url: str, revision: str = "head") -> None:
 
 def drift(database_url: str) -> list[object]:
     """What autogenerate would still change: empty when the migrations and `tables` say the same."""
+    ischema_names["xid8"] = TransactionId  # which SQLAlchemy does not know, and would not compare
     engine = create_engine(driver_url(database_url))
     try:
         with engine.connect() as connection:

@@ -175,7 +175,12 @@ async def test_batches_out_of_bounds(booked: Service) -> None:
     problem(await booked.client.post("/v1/transfers/batch", json=[]), 422, "invalid")
     many = [GOOD] * (booked.app.state.settings.batch_limit + 1)
     assert problem(await booked.client.post("/v1/transfers/batch", json=many), 413, "too-large")["limit"] == 10_000
-    problem(await booked.client.post("/v1/transfers/batch", json=[GOOD, {**GOOD, "volume_bytes": "5"}]), 422, "invalid", "1.volume_bytes")
+    problem(
+        await booked.client.post("/v1/transfers/batch", json=[GOOD, {**GOOD, "volume_bytes": "5"}]),
+        422,
+        "invalid",
+        "1.volume_bytes",
+    )
 
 
 async def test_bad_keys_and_preconditions(booked: Service) -> None:

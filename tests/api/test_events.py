@@ -5,6 +5,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from itertools import pairwise
 from typing import Any
 
 from broker.api.routes.events import _events
@@ -30,7 +31,7 @@ async def test_a_history_tells_everything(service: Service, clock: Clock) -> Non
     told = [event["action"].removeprefix("transfer.") for event in found]
     assert told == ["admitted", "committed", "changed", "paused", "resumed", "canceled"]
     assert found[0]["before"] is None
-    for former, latter in zip(found, found[1:], strict=False):
+    for former, latter in pairwise(found):
         assert latter["before"] == former["after"], (former, latter)
     assert {event["actor"] for event in found[:5]} == {transfer["owner"]} != {found[5]["actor"]}
     assert found[2]["after"]["deadline"] == at(100) and found[2]["before"].get("deadline") is None

@@ -42,7 +42,9 @@ async def test_broken_promises_are_named_and_then_replanned(how: str, service: S
 
     async def lower(**more: Any) -> Any:
         if how == "window":
-            return await service.client.post("/v1/links/L1/windows", json={"begin": at(0), "end": at(500), "bps": 600_000_000, **more})
+            return await service.client.post(
+                "/v1/links/L1/windows", json={"begin": at(0), "end": at(500), "bps": 600_000_000, **more}
+            )
         if how == "available":
             return await service.client.patch("/v1/links/L1", json={"available": [{"from": at(0), "bps": 600_000_000}], **more})
         return await service.client.patch("/v1/links/L1", json={"capacity_bps": 600_000_000, **more})
@@ -75,7 +77,9 @@ async def test_a_total_outage_fails_what_has_nowhere_to_go(service: Service, clo
     failed = checked(await service.client.get(f"/v1/transfers/{transfer['id']}"))
     assert (failed["state"], failed["waiting_reason"]["code"]) == ("FAILED", "capacity_lost")
     await service.audit()
-    problem(await service.client.post("/v1/transfers", json={"source": "A", "destination": "B", "volume_bytes": 1}), 409, "infeasible")
+    problem(
+        await service.client.post("/v1/transfers", json={"source": "A", "destination": "B", "volume_bytes": 1}), 409, "infeasible"
+    )
 
 
 async def test_windows_overlap_and_go(service: Service) -> None:
@@ -89,7 +93,11 @@ async def test_windows_overlap_and_go(service: Service) -> None:
     ]  # fmt: skip
     left = checked(await service.client.delete(f"/v1/links/L1/windows/{ids[1]}"))
     assert [window["id"] for window in left["windows"]] == [ids[0], ids[2]]
-    assert [(begin, capacity) for begin, capacity, _ in await calendar(service)] == [(at(0), 10**9), (at(10), 5 * 10**8), (at(30), 10**9)]
+    assert [(begin, capacity) for begin, capacity, _ in await calendar(service)] == [
+        (at(0), 10**9),
+        (at(10), 5 * 10**8),
+        (at(30), 10**9),
+    ]
     await service.audit()
 
 
@@ -102,7 +110,9 @@ async def test_delete(service: Service) -> None:
     assert (await service.client.delete("/v1/links/L1")).status_code == 204
     problem(await service.client.get("/v1/links/L1"), 404, "not-found")
     problem(await service.client.delete("/v1/links/L1"), 404, "not-found")
-    problem(await service.client.post("/v1/transfers", json={"source": "A", "destination": "B", "volume_bytes": 1}), 422, "unknown-node")
+    problem(
+        await service.client.post("/v1/transfers", json={"source": "A", "destination": "B", "volume_bytes": 1}), 422, "unknown-node"
+    )
     again = await service.link(capacity_bps=5 * 10**8)
     assert (again["capacity_bps"], again["version"]) == (5 * 10**8, 2)
     await service.book()
@@ -149,7 +159,9 @@ async def test_the_calendar_against_brute_force(seed: int, service: Service, clo
                 continue
             assert set(thin) <= set(steps) and thin[0] == steps[0] and len(thin) <= points + 2
             assert max(step[2] for step in thin) == max(step[2] for step in steps)
-            assert min(step[1] - step[2] for step in thin) == min(step[1] - step[2] for step in steps), "the tightest moment is kept"
+            assert min(step[1] - step[2] for step in thin) == min(step[1] - step[2] for step in steps), (
+                "the tightest moment is kept"
+            )
 
 
 async def test_calendars_of_all_times(service: Service) -> None:

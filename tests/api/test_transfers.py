@@ -69,7 +69,10 @@ async def test_one_key_sixteen_times_at_once(apps: int, service: Service, databa
             for n in range(16)
         ]
         answers = [checked(response, 201) for response in await asyncio.gather(*calls)]
-    assert Counter((a["label"], a["id"]) for a in answers).most_common() == [(("0", answers[0]["id"]), 8), (("1", answers[1]["id"]), 8)]
+    assert Counter((a["label"], a["id"]) for a in answers).most_common() == [
+        (("0", answers[0]["id"]), 8),
+        (("1", answers[1]["id"]), 8),
+    ]
     assert await ledger(service) == 2
     await service.audit()
 
@@ -116,7 +119,13 @@ async def test_a_batch_answers_for_each(service: Service) -> None:
     items = [ASK, {**ASK, "destination": "A"}, {**ASK, "deadline": at(1.5)}, {**ASK, "planner": "x"}, {**ASK, "planner": "fbls"}]
     found = checked(await service.client.post("/v1/transfers/batch", json=items))["items"]
     assert [item["status"] for item in found] == [201, 422, 409, 422, 201]
-    assert [(item["problem"] or {}).get("type", "").rpartition("/")[2] for item in found] == ["", "invalid", "infeasible", "unknown-planner", ""]
+    assert [(item["problem"] or {}).get("type", "").rpartition("/")[2] for item in found] == [
+        "",
+        "invalid",
+        "infeasible",
+        "unknown-planner",
+        "",
+    ]
     assert found[0]["transfer"]["id"] in found[2]["problem"]["binding"]["reservations"]
     await service.audit()
 
@@ -132,7 +141,12 @@ async def test_quotes_of_several_planners(service: Service) -> None:
 async def test_links_with_mtu_channels_and_slots(service: Service) -> None:
     await service.link("L1", "A", "B", mtu_bytes=1500)
     await service.link("L2", "B", "C", channel_bps=70_000_000, slot_us=250_000)
-    for body in ({}, {"destination": "C"}, {"source": "B", "destination": "C"}, {"destination": "C", "planner": "fbls", "rate_max_bps": 700_000_000}):
+    for body in (
+        {},
+        {"destination": "C"},
+        {"source": "B", "destination": "C"},
+        {"destination": "C", "planner": "fbls", "rate_max_bps": 700_000_000},
+    ):
         await service.book(200_000_000, **body)
         await service.audit()
     for segment in [s for t in checked(await service.client.get("/v1/transfers"))["items"] for s in t["plan"]["segments"]]:
@@ -169,7 +183,11 @@ async def test_cancel_half_way_keeps_the_past(service: Service, clock: Clock) ->
 async def test_hold_commit_and_run_out(service: Service, clock: Clock) -> None:
     await service.link()
     kept, lost = [await service.book(hold=True, not_before=at(1000)) for _ in range(2)]
-    assert kept["state"] == "HELD" and kept["waiting_reason"]["code"] == "held" and kept["waiting_reason"]["until"] == kept["hold_until"]
+    assert (
+        kept["state"] == "HELD"
+        and kept["waiting_reason"]["code"] == "held"
+        and kept["waiting_reason"]["until"] == kept["hold_until"]
+    )
     done = checked(await service.client.post(f"/v1/transfers/{kept['id']}/commit"))
     assert (done["state"], done["hold_until"], done["plan"]) == ("RESERVED", None, kept["plan"])
     assert checked(await service.client.post(f"/v1/transfers/{kept['id']}/commit")) == done
@@ -197,7 +215,7 @@ async def test_pause_and_resume(service: Service, clock: Clock) -> None:
 
 
 def volume(segment: dict) -> int:
-    from broker.core.units import parse_time  # noqa: PLC0415
+    from broker.core.units import parse_time
 
     return segment["rate_bps"] * (parse_time(segment["end"]) - parse_time(segment["begin"])) // 8_000_000
 

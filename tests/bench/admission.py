@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Durable admissions over REST against a validated no-op POST on the same server."""
 
-import asyncio
 import json
 import os
 import socket

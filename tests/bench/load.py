@@ -25,8 +25,9 @@ class Outcome:
 
 
 def request(method: str, path: str, token: str, body: bytes) -> bytes:
-    head = f"{method} {path} HTTP/1.1\r\nHost: broker\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    head = [f"{method} {path} HTTP/1.1", "Host: broker", f"Authorization: Bearer {token}", "Content-Type: application/json"]
+    head += [f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(head).encode() + body
 
 
 class _Client(asyncio.Protocol):

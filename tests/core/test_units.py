@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: DTZ001 - naive datetimes are what is tested, and what hypothesis takes as bounds
+
 from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
 

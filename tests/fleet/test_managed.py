@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of a managed transfer as its two agents see it: assignments out, reports in, capacity back."""
 
-import asyncio
-
 import pytest
 
 from broker.core.units import US_PER_S, format_time
@@ -17,7 +15,9 @@ CHECKSUM = "sha256:" + "a" * 64
 
 async def test_the_two_agents_are_told_the_two_sides_of_one_transfer(service: Service) -> None:
     async with fleet(service) as f:
-        booked = await f.book(payload={"path": "run/x.h5", "destination_path": "in/x.h5", "overwrite": True}, deadline="2026-01-02T00:00:00Z")
+        booked = await f.book(
+            payload={"path": "run/x.h5", "destination_path": "in/x.h5", "overwrite": True}, deadline="2026-01-02T00:00:00Z"
+        )
         assert (booked["mode"], booked["booked_bytes"]) == ("managed", VOLUME + VOLUME // 100)
         assert booked["plan"]["segments"][0]["path"] == ["h1~up", "L1", "h2~down"]
         told = {host: (await f.document(host)) for host in ("h1", "h2")}
@@ -36,113 +36,12 @@ async def test_the_two_agents_are_told_the_two_sides_of_one_transfer(service: Se
         assert len(keys) == 2 and send["key"] in keys, other
 
 
-async def test_a_document_is_sent_again_only_when_it_changed(service: Service) -> None:
-    async with fleet(service) as f:
-        path = "/v1/agents/h1/assignments"
-        first = await f.agents["h1"].get(path)
-        assert first.headers["etag"] == f'"{first.json()["revision"]}"' and first.headers["cache-control"] == "no-store"
-        nothing = await f.agents["h1"].get(path, headers={"If-None-Match": first.headers["etag"]})
-        assert (nothing.status_code, nothing.content, nothing.headers["etag"]) == (304, b"", first.headers["etag"])
-        booked, seen = await f.book(), [first.json()["revision"]]
-        for change in ("pause", "resume", "cancel"):
-            seen.append((await f.document("h1"))["revision"])
-            again = await f.agents["h1"].get(path, headers={"If-None-Match": f'"{seen[-2]}"'})
-            assert again.status_code == 200
-            checked(await service.client.post(f"/v1/transfers/{booked['id']}/{change}"))
-        document = await f.document("h1")
-        assert document["assignments"] == [] and seen == sorted(set(seen)) and document["revision"] > seen[-1]
-        # What does not concern a host does not wake it.
-        await service.book()
-        assert (await f.document("h1"))["revision"] == document["revision"]
-
-
 async def test_a_hold_is_told_to_nobody_until_it_is_committed(service: Service) -> None:
     async with fleet(service) as f:
         held = await f.book(hold=True)
         assert (await f.document("h1"))["assignments"] == []
         checked(await service.client.post(f"/v1/transfers/{held['id']}/commit"))
         assert [a["transfer_id"] for a in (await f.document("h2"))["assignments"]] == [held["id"]]
-
-
-async def test_from_start_to_finish(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        service.clock.now_us += 2 * US_PER_S
-        began = format_time(service.clock.now_us)
-        assert await f.report("h1", booked, "started", 1) == "accepted"
-        active = await f.transfer(booked)
-        assert (active["state"], active["actual_start"]) == ("ACTIVE", began)
-        assert await f.report("h1", booked, "progress", 2, bytes=4_000, rate_bps=7, applied_rate_bps=10**9) == "accepted"
-        assert (await f.transfer(booked))["measured_bps"] == 7
-        assert await f.report("h2", booked, "progress", 1, bytes=5_000, rate_bps=8) == "accepted"
-        assert await f.report("h1", booked, "progress", 3, bytes=4_500, rate_bps=9) == "accepted"
-        moving = await f.transfer(booked)
-        assert (moving["bytes_done"], moving["measured_bps"]) == (5_000, 8)  # what has arrived is the receiver's to say
-        service.clock.advance(3)
-        assert await f.report("h2", booked, "finished", 2, bytes=VOLUME, checksum=CHECKSUM) == "accepted"
-        done = await f.transfer(booked)
-        assert (done["state"], done["bytes_done"], done["checksum"]) == ("FINISHED", VOLUME, CHECKSUM)
-        assert done["plan"]["finish"] < booked["plan"]["finish"], "what was not used is given back"
-        assert (await service.book())["plan"]["start"] < booked["plan"]["finish"]
-        assert await f.report("h1", booked, "sent", 4, checksum=CHECKSUM) == "accepted"
-        assert (await f.document("h1"))["assignments"] == (await f.document("h2"))["assignments"] == []
-        kept = checked(await service.client.get(f"/v1/transfers/{booked['id']}/measurements"))["items"]
-        assert [(k["host"], k["sequence"], k["kind"]) for k in kept] == [
-            *(("h1", 1, "started"), ("h1", 2, "progress"), ("h2", 1, "progress"), ("h1", 3, "progress")),
-            *(("h2", 2, "finished"), ("h1", 4, "sent")),
-        ]
-        history = checked(await service.client.get(f"/v1/transfers/{booked['id']}/events"))
-        assert [(e["action"], e["actor"]) for e in history[1:]] == [("transfer.started", "agent h1"), ("transfer.finished", "agent h2")]
-
-
-async def test_failure_gives_back_the_rest_and_says_why(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        service.clock.advance(3)
-        await f.report("h1", booked, "started", 1)
-        assert await f.report("h2", booked, "failed", 1, bytes=77, code="disk_full", detail="no space on /data") == "accepted"
-        failed = await f.transfer(booked)
-        assert (failed["state"], failed["bytes_done"]) == ("FAILED", 77)
-        assert failed["waiting_reason"] == {"code": "disk_full", "detail": "no space on /data", "limited_by": "h2", "until": None}
-        assert failed["plan"]["finish"] <= format_time(service.clock.now_us)
-        assert (await f.document("h1"))["assignments"] == []
-
-
-async def test_a_shortfall_books_what_is_missing(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        service.clock.advance(8)
-        await f.report("h1", booked, "started", 1)
-        before = (await f.document("h1"))["assignments"][0]["plan_revision"]
-        assert await f.report("h1", booked, "shortfall", 2, bytes=0) == "accepted"
-        behind = await f.transfer(booked)
-        assert behind["waiting_reason"]["code"] == "behind" and behind["plan"]["finish"] > booked["plan"]["finish"]
-        (assignment,) = (await f.document("h1"))["assignments"]
-        assert assignment["plan_revision"] == before + 1
-        ahead = [s for s in assignment["segments"] if s["begin"] >= format_time(service.clock.now_us)]
-        assert ahead and ahead[-1]["end"] == behind["plan"]["finish"]
-        # Once: the agent that did not hear of it sends it again.
-        assert await f.report("h1", booked, "shortfall", 2, bytes=0) == "duplicate"
-        assert await f.transfer(booked) == behind
-
-
-async def test_a_shortfall_that_cannot_keep_the_deadline_says_so(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book(deadline="2026-01-01T00:00:12Z")
-        service.clock.advance(8)
-        await f.report("h1", booked, "started", 1)
-        assert await f.report("h1", booked, "shortfall", 2, bytes=0) == "accepted"
-        late = await f.transfer(booked)
-        assert (late["waiting_reason"]["code"], late["deadline"]) == ("promise_broken", None)
-        assert late["plan"]["finish"] > "2026-01-01T00:00:12Z"
-
-
-async def test_a_file_of_another_size_is_no_finish(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        assert await f.report("h2", booked, "finished", 1, bytes=VOLUME - 1, checksum=CHECKSUM) == "wrong_volume"
-        assert await f.report("h2", booked, "finished", 2, checksum=CHECKSUM) == "wrong_volume"
-        assert (await f.transfer(booked))["state"] == "RESERVED"
 
 
 async def test_reports_out_of_order_and_twice(service: Service) -> None:
@@ -175,7 +74,11 @@ async def test_one_post_with_everything_in_it(service: Service) -> None:
         strangers = [report(9, "progress") | {"transfer_id": "tr_none"}, report(4, "finished", bytes=VOLUME)]
         taken = await f.send("h1", shortfall, report(2, "progress", bytes=9), shortfall, *strangers, report(1, "started"))
         assert [r["sequence"] for r in taken["accepted"]] == [1, 2, 3]
-        assert sorted((r["sequence"], r["code"]) for r in taken["ignored"]) == [(3, "duplicate"), (4, "not_yours"), (9, "unknown_transfer")]
+        assert sorted((r["sequence"], r["code"]) for r in taken["ignored"]) == [
+            (3, "duplicate"),
+            (4, "not_yours"),
+            (9, "unknown_transfer"),
+        ]
         (assignment,) = (await f.document("h1"))["assignments"]
         assert (assignment["plan_revision"], assignment["state"]) == (2, "ACTIVE")  # the shortfall counted once
         assert taken["revision"] == (await f.document("h1"))["revision"]
@@ -186,7 +89,12 @@ async def test_what_is_not_ones_own_changes_nothing(service: Service) -> None:
         await service.link("L2", "B", "C")
         f.agents["h3"] = await service.enrol("h3", "C")
         managed, reserved = await f.book(), await service.book(source="h1", destination="h2", mode="reserve")
-        for host, transfer, kind in (("h3", managed, "failed"), ("h1", reserved, "failed"), ("h1", managed, "finished"), ("h2", managed, "started")):
+        for host, transfer, kind in (
+            ("h3", managed, "failed"),
+            ("h1", reserved, "failed"),
+            ("h1", managed, "finished"),
+            ("h2", managed, "started"),
+        ):
             assert await f.report(host, transfer, kind, 1, bytes=VOLUME) == "not_yours"
         assert await f.report("h1", {"id": "tr_none"}, "failed", 1) == "unknown_transfer"
         assert [(await f.transfer(t))["state"] for t in (managed, reserved)] == ["RESERVED"] * 2
@@ -210,12 +118,29 @@ async def test_a_heartbeat_keeps_what_the_agent_says_of_itself(service: Service)
         assert not checked(await service.client.get("/v1/hosts/h1"))["up"]
 
 
-@pytest.mark.parametrize("wrong", [{"sequence": 0}, {"sequence": 2**63}, {"bytes": -1}, {"at": "now"}, {"kind": "done"}, {"checksum": "md5:x"}, {"transfer_id": "\0"}, {"x": 1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sequence": 0},
+        {"sequence": 2**63},
+        {"bytes": -1},
+        {"at": "now"},
+        {"kind": "done"},
+        {"checksum": "md5:x"},
+        {"transfer_id": "\0"},
+        {"x": 1},
+    ],
+)
 async def test_a_report_that_is_none(service: Service, wrong: dict[str, object]) -> None:
     await service.link()
     agent = await service.enrol("h1", "A")
     good = {"transfer_id": "tr_x", "sequence": 1, "at": "2026-01-01T00:00:00Z", "kind": "progress"}
-    problem(await agent.post("/v1/agents/h1/reports", json={"reports": [good | wrong]}), 422, "invalid", f"reports.0.{next(iter(wrong))}")
+    problem(
+        await agent.post("/v1/agents/h1/reports", json={"reports": [good | wrong]}),
+        422,
+        "invalid",
+        f"reports.0.{next(iter(wrong))}",
+    )
 
 
 @pytest.mark.parametrize("drained", ["h1", "h2"])
@@ -265,56 +190,3 @@ async def test_agents_that_never_start_are_given_up(service: Service) -> None:
         expired = await f.transfer(booked)
         assert (expired["state"], expired["waiting_reason"]["code"]) == ("EXPIRED", "expired")
         assert (await f.document("h1"))["assignments"] == []
-
-
-# -- enrolment --------------------------------------------------------------------------------------------------------------------
-
-
-async def enrolment(service: Service, host: str = "h1", node: str = "A", **more: object) -> dict[str, object]:
-    body = {"host": host, "node": node, "nic_bps": 10**10, **more}
-    secret = checked(await service.client.post("/v1/hosts/enrolment-tokens", json=body), 201)["token"]
-    return {"token": secret, "data_address": "127.0.0.1:7411"}
-
-
-async def test_an_enrolment_token_is_good_once_and_for_a_while(service: Service) -> None:
-    await service.link()
-    nobody = service.as_token("")
-    good, late = await enrolment(service), await enrolment(service, ttl_s=60)
-    answer = checked(await nobody.post("/v1/agents/enrol", json=good), 201)
-    assert (answer["host"], answer["node"]) == ("h1", "A")
-    problem(await nobody.post("/v1/agents/enrol", json=good), 401, "unauthorized")
-    service.clock.advance(60)
-    problem(await nobody.post("/v1/agents/enrol", json=late), 401, "unauthorized")
-    links = {link["id"]: link for link in checked(await service.client.get("/v1/links"))}
-    assert [(links[i]["source"], links[i]["target"], links[i]["host"]) for i in ("h1~up", "h1~down")] == [("h1", "A", "h1"), ("A", "h1", "h1")]
-
-
-async def test_a_host_that_enrols_again_loses_its_old_token(service: Service) -> None:
-    await service.link()
-    old = await service.enrol("h1", "A")
-    first = checked(await old.get("/v1/agents/h1/assignments"))
-    new = await service.enrol("h1", "A")
-    problem(await old.get("/v1/agents/h1/assignments"), 401, "unauthorized")
-    assert checked(await new.get("/v1/agents/h1/assignments"))["revision"] > first["revision"]
-    problem(await service.as_token("").post("/v1/agents/enrol", json=await enrolment(service, node="B")), 409, "conflict", "node")
-
-
-@pytest.mark.parametrize("same", [True, False], ids=["one token", "two tokens"])
-async def test_enrolments_at_once(service: Service, same: bool) -> None:
-    await service.link()
-    first = await enrolment(service)
-    second = first if same else await enrolment(service)
-    answers = await asyncio.gather(*(service.as_token("").post("/v1/agents/enrol", json=body) for body in (first, second)))
-    assert sorted(answer.status_code for answer in answers) == ([201, 401] if same else [201, 201])
-    alive = [service.as_token(a.json()["agent_token"]) for a in answers if a.status_code == 201]
-    working = [(await client.get("/v1/agents/h1/assignments")).status_code for client in alive]
-    assert working.count(200) == 1, "the later one has the host"
-    assert len(checked(await service.client.get("/v1/links"))) == 3
-
-
-async def test_a_link_that_has_the_name_of_a_nic(service: Service) -> None:
-    await service.link()
-    body = await enrolment(service)
-    await service.link("h1~down", "B", "C")
-    problem(await service.as_token("").post("/v1/agents/enrol", json=body), 409, "conflict", "host")
-    assert checked(await service.client.get("/v1/hosts")) == []

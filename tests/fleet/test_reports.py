@@ -44,7 +44,9 @@ class Pair:
 async def pair(service: Service, clock: Clock) -> AsyncIterator[Pair]:
     await service.link()
     sender, receiver = await service.enrol("h1", "A"), await service.enrol("h2", "B")
-    transfer = await service.book(VOLUME, source="h1", destination="h2", payload={"path": "run7/x.h5", "destination_path": "in/x.h5"})
+    transfer = await service.book(
+        VOLUME, source="h1", destination="h2", payload={"path": "run7/x.h5", "destination_path": "in/x.h5"}
+    )
     assert transfer["mode"] == "managed" and transfer["booked_bytes"] > VOLUME
     yield Pair(service, sender, receiver, transfer)
     await service.audit()
@@ -89,7 +91,9 @@ async def test_each_report_counts_once(pair: Pair) -> None:
     progress = {"sequence": 5, "kind": "progress", "bytes": 10}
     assert accepted(await pair.report("h1", progress)) == [5]
     assert ignored(await pair.report("h1", progress)) == [(5, "duplicate")]
-    twice = await pair.report("h1", {"sequence": 6, "kind": "progress", "bytes": 20}, {"sequence": 6, "kind": "progress", "bytes": 20})
+    twice = await pair.report(
+        "h1", {"sequence": 6, "kind": "progress", "bytes": 20}, {"sequence": 6, "kind": "progress", "bytes": 20}
+    )
     assert accepted(twice) == [6] and ignored(twice) == [(6, "duplicate")]
     assert accepted(await pair.report("h2", progress)) == [5], "the other host counts for itself"
 
@@ -116,7 +120,9 @@ async def test_reports_that_are_not_for_this_host_to_say(pair: Pair, clock: Cloc
     assert ignored(await pair.report("h2", {"sequence": 2, "kind": "shortfall"})) == [(2, "not_yours")]
     assert ignored(await pair.report("h1", {"sequence": 1, "kind": "finished", "bytes": VOLUME})) == [(1, "not_yours")]
     report |= {"transfer_id": "tr_none"}
-    assert ignored(checked(await pair.sender.post("/v1/agents/h1/reports", json={"reports": [report]}))) == [(1, "unknown_transfer")]
+    assert ignored(checked(await pair.sender.post("/v1/agents/h1/reports", json={"reports": [report]}))) == [
+        (1, "unknown_transfer")
+    ]
     assert (await pair.now())["bytes_done"] == 0
 
 
@@ -204,7 +210,10 @@ async def test_an_enrolment_token_is_good_for_one_use(service: Service, clock: C
     (host,) = checked(await service.client.get("/v1/hosts"))
     assert (host["name"], host["up"], host["capabilities"]) == ("h1", True, {"pacing": True})
     links = {link["id"]: link for link in checked(await service.client.get("/v1/links")) if link["host"] == "h1"}
-    assert {(link["source"], link["target"], link["capacity_bps"]) for link in links.values()} == {("h1", "A", 10**10), ("A", "h1", 10**10)}
+    assert {(link["source"], link["target"], link["capacity_bps"]) for link in links.values()} == {
+        ("h1", "A", 10**10),
+        ("A", "h1", 10**10),
+    }
     problem(await service.client.delete("/v1/links/h1~up"), 409, "conflict")
 
 
@@ -243,7 +252,9 @@ async def test_a_host_is_not_a_node(service: Service) -> None:
     await service.link()
     body = {"host": "A", "node": "B", "nic_bps": 1}
     problem(await service.client.post("/v1/hosts/enrolment-tokens", json=body), 422, "invalid", "host")
-    problem(await service.client.post("/v1/hosts/enrolment-tokens", json=body | {"host": "h", "node": "Z"}), 422, "unknown-node", "node")
+    problem(
+        await service.client.post("/v1/hosts/enrolment-tokens", json=body | {"host": "h", "node": "Z"}), 422, "unknown-node", "node"
+    )
 
 
 async def test_a_drained_host_takes_nothing_new(pair: Pair) -> None:

@@ -14,12 +14,18 @@ DAY = {"not_before": "2026-01-02T00:00:00Z"}
 
 # check -> (damage, in several forms); `{id}` is a live transfer of a second, tomorrow
 DAMAGE = [
-    ("over_capacity", "INSERT INTO ledger SELECT link_id, version + 100, 'tr_x', begin_us, end_us, 1 FROM ledger WHERE transfer_id = '{id}'"),
+    (
+        "over_capacity",
+        "INSERT INTO ledger SELECT link_id, version + 100, 'tr_x', begin_us, end_us, 1 FROM ledger WHERE transfer_id = '{id}'",
+    ),
     ("over_capacity", "INSERT INTO ledger VALUES ('L1', 100, 'tr_x', 5000000000000000, 6000000000000000, -1)"),
     ("over_capacity", "UPDATE links SET capacity_bps = capacity_bps - 1"),
     ("over_capacity", "UPDATE links SET mtu_bytes = 9000"),
     ("over_capacity", "INSERT INTO link_steps VALUES ('L1', 0, 999999999)"),
-    ("over_capacity", "INSERT INTO link_windows SELECT 'w', 'L1', end_us - 1, end_us, 999999999, 'outage' FROM ledger WHERE transfer_id = '{id}'"),
+    (
+        "over_capacity",
+        "INSERT INTO link_windows SELECT 'w', 'L1', end_us - 1, end_us, 999999999, 'outage' FROM ledger WHERE transfer_id = '{id}'",
+    ),
     ("volume_not_carried", "UPDATE transfers SET booked_bytes = booked_bytes + 1 WHERE id = '{id}'"),
     ("volume_not_carried", "UPDATE transfers SET segments = '[]' WHERE id = '{id}'"),
     ("volume_not_carried", "UPDATE transfers SET segments = jsonb_set(segments, '{{0,2}}', '999999999') WHERE id = '{id}'"),

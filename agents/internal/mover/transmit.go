@@ -29,8 +29,11 @@ type transmission struct {
 	rate      int64 // last asked of the kernel
 	started   bool
 	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
-	nextCheck int64 // for a shortfall, broker time
+	nextCheck int64          // for a shortfall, broker time
 }
+
+// blockedFor is how long a full kernel queue may keep us from looking at new orders.
+const blockedFor = 50 * time.Millisecond
 
 // shortfallEvery is how often a running transfer asks itself whether the plan still carries the rest.
 const shortfallEvery int64 = 200_000 // µs
@@ -68,6 +71,11 @@ func (t *transmission) run(ctx context.Context) error {
 			if err := t.wait(ctx, micros(decision.WakeAt-now)); err != nil {
 				return err
 			}
+			continue
+		}
+		if ready, err := t.link.tcp.Writable(blockedFor); err != nil {
+			return fmt.Errorf("send: %w", err)
+		} else if !ready {
 			continue
 		}
 		piece := frame[:min(int64(len(frame)), decision.Write, decision.Quantum)]
@@ -131,9 +139,11 @@ func (t *transmission) checkShortfall(now int64) {
 	}
 	t.nextCheck = schedule.Forever // said once for this plan
 	revision := t.orders.Revision
+	// The rates tell the broker what this pair of hosts reaches, where that is less than what was booked.
+	facts := Facts{Bytes: t.gauges.safe.Load(), RateBps: t.pacer.Achieved(now), AppliedBps: t.gauges.applied.Load()}
 	t.aside.Go(func() {
 		if t.book.ShortfallOnce(revision) {
-			t.report(brokerapi.Shortfall, Facts{Bytes: t.gauges.safe.Load()})
+			t.report(brokerapi.Shortfall, facts)
 		}
 	})
 }

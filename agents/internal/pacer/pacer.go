@@ -26,9 +26,10 @@ const (
 	maxQuantum int64 = 256 << 10 // one read buffer
 	quantumFor int64 = 1_000     // µs of the rate per write: smaller than the burst that 1 % of 500 ms allows
 
-	// rampUp: after a start from nothing the queue ahead grows by 1/rampUp of the time since, because the kernel does not
-	// pace the first ten segments of a connection, and on a short path those are as large as the queue.
-	rampUp = 10
+	// After a start from nothing only one write is ahead at first: the kernel does not pace the first ten segments of a
+	// connection, and on a short path those are as large as the writes. Then the queue grows by 1/rampUp of the time.
+	rampAfter int64 = 20_000 // µs
+	rampUp    int64 = 10
 
 	// slack is how far behind the account a transfer may be before it is worth changing the kernel's rate.
 	slack int64 = 4_000 // µs
@@ -86,7 +87,7 @@ func (p *Pacer) Next(now, want int64) Decision {
 	}
 	quantum := quantum(rate)
 	ahead := p.safe.Bytes(now, now+horizon(rate))
-	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since)/rampUp))
+	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since-rampAfter)/rampUp))
 	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
 	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now}
 	if budget >= min(quantum, want) {

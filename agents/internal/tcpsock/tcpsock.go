@@ -6,8 +6,10 @@ package tcpsock
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -68,6 +70,43 @@ func (c *Conn) try(fd uintptr) bool {
 		}
 	}
 	return true
+}
+
+// Writable waits until the kernel takes more, but no longer than patience; it answers whether it does. Whoever asks before
+// a write is not held up by a queue that drains at a rate that was lowered meanwhile.
+func (c *Conn) Writable(patience time.Duration) (bool, error) {
+	var ready bool
+	if err := c.control(func(fd int) (err error) { ready, err = writable(fd); return err }); ready || err != nil {
+		return ready, err
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return false, err
+	}
+	var failed error
+	err := c.raw.Write(func(fd uintptr) bool {
+		ready, failed = writable(int(fd))
+		return ready || failed != nil
+	})
+	if cleared := c.SetWriteDeadline(time.Time{}); err == nil {
+		err = cleared
+	}
+	switch {
+	case failed != nil:
+		return false, failed
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return false, nil
+	default:
+		return ready, err
+	}
+}
+
+func writable(fd int) (bool, error) {
+	polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	_, err := unix.Poll(polled, 0)
+	if errors.Is(err, unix.EINTR) {
+		return false, nil
+	}
+	return polled[0].Revents != 0, err
 }
 
 func (c *Conn) control(f func(fd int) error) error {

@@ -45,7 +45,8 @@ async def stream(
 
 async def _events(broker: Broker, position: Position, subject: str | None) -> AsyncIterator[str]:
     spoke = time.monotonic()
-    yield sse.HEARTBEAT
+    # An id at once: whoever is cut off before the first event can go on from here all the same.
+    yield f"id: {position}\n{sse.HEARTBEAT}"
     async for _ in broker.wakeups.on(EVENTS):
         while True:
             try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`bwb demo`: set the stage, play, judge."""
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +52,9 @@ def demo_command(
                 good = False
             if not good:
                 context.remark(stage.log_tails())
+                context.remark(
+                    f"--- load of this machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; pacing needs some to spare"
+                )
             if keep:
                 _how_to_go_on(stage)
     except KeyboardInterrupt:
