@@ -66,13 +66,13 @@ def _parameters(columns: tuple[str, ...], rows: Sequence[Row]) -> dict[str, list
 @cache
 def _insert(table: Table, columns: tuple[str, ...], suffix: str) -> str:
     chosen = ", ".join(_casts(table, columns).values())
-    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {chosen} FROM {_source(table, columns)} {suffix}"  # noqa: S608
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT {chosen} FROM {_source(table, columns)} {suffix}"
 
 
 @cache
 def _update(table: Table, key: str, columns: tuple[str, ...]) -> str:
     assignments = ", ".join(f"{name} = {value}" for name, value in _casts(table, columns).items() if name != key)
-    return f"UPDATE {table.name} SET {assignments} FROM {_source(table, columns)} WHERE {table.name}.{key} = new.{key}"  # noqa: S608
+    return f"UPDATE {table.name} SET {assignments} FROM {_source(table, columns)} WHERE {table.name}.{key} = new.{key}"
 
 
 def _array_types(table: Table, columns: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -61,7 +61,7 @@ _COLUMNS = "CAST(CAST(txid AS text) AS bigint) AS txid, seq, at_us, actor, actio
 _AFTER = text(f"""
     SELECT {_COLUMNS} FROM events
     WHERE (txid, seq) > (CAST(CAST(:txid AS text) AS xid8), :seq) AND txid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY txid, seq LIMIT :limit""")  # noqa: S608
+    ORDER BY txid, seq LIMIT :limit""")
 _NEWEST = text("SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")
 
 
@@ -81,7 +81,7 @@ async def of_subject(connection: AsyncConnection, subject: str, limit: int, afte
     return [
         _stored(row)
         for row in await connection.execute(
-            text(f"SELECT {_COLUMNS} FROM events WHERE subject = :subject AND seq > :seq ORDER BY seq LIMIT :limit"),  # noqa: S608
+            text(f"SELECT {_COLUMNS} FROM events WHERE subject = :subject AND seq > :seq ORDER BY seq LIMIT :limit"),
             {"subject": subject, "seq": after_seq, "limit": limit},
         )
     ]

@@ -38,7 +38,8 @@ def server(database_url: str) -> Iterator[int]:
         "BWB_REDIS_URL": "",
         "BWB_BODY_LIMIT_BYTES": str(2**26),
     }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "tests.bench.app:create_app", "--port", str(port), "--no-access-log", "--log-level", "warning",
+    command = [sys.executable, "-m", "uvicorn", "--factory", "tests.bench.app:create_app", "--port", str(port),
+               "--no-access-log", "--log-level", "warning",
                "--loop", "uvloop", "--http", "httptools"]  # fmt: skip
     process = subprocess.Popen(command, env=environment)
     try:
