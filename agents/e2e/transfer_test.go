@@ -4,10 +4,12 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +19,8 @@ import (
 
 func TestAFileArrives(t *testing.T) {
 	l := newLab(t)
-	a, b := l.agent("a"), l.agent("b")
+	trace := filepath.Join(t.TempDir(), "trace.csv")
+	a, b := l.agent("a", "--trace", trace), l.agent("b")
 	j := l.job(a, b, 20_000_000, steps(500*time.Millisecond, 2, 100)...)
 	j.assign()
 	j.arrived(10 * time.Second)
@@ -33,6 +36,39 @@ func TestAFileArrives(t *testing.T) {
 	}
 	if l.broker.Copies() != 0 {
 		t.Errorf("%d reports were sent twice although the broker answered", l.broker.Copies())
+	}
+	a.kill(syscall.SIGTERM)
+	checkTrace(t, trace, j)
+}
+
+// checkTrace reads time_us,transfer,bytes_sent_acked,applied_rate: both counts grow, at the booked rate.
+func checkTrace(t *testing.T, file string, j *job) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
+	if lines[0] != "time_us,transfer,bytes_sent_acked,applied_rate" || len(lines) < 15 {
+		t.Fatalf("%d lines, the first is %q", len(lines), lines[0])
+	}
+	var lastAt, lastBytes int64
+	paced := 0
+	for _, line := range lines[1:] {
+		var at, bytes, rate int64
+		if _, err := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "%d "+j.id+" %d %d", &at, &bytes, &rate); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if at <= lastAt || bytes < lastBytes || bytes > j.volume || rate > 101_000_000 {
+			t.Errorf("%q after %d, %d bytes", line, lastAt, lastBytes)
+		}
+		if rate >= 100_000_000 {
+			paced++
+		}
+		lastAt, lastBytes = at, bytes
+	}
+	if paced < 10 || lastBytes < j.volume/2 {
+		t.Errorf("%d samples at the booked rate, %d bytes at the end", paced, lastBytes)
 	}
 }
 

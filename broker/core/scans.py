@@ -31,7 +31,10 @@ OUT_OF_ROOM = 4  # more segments than the output holds: ask again with a larger 
 
 def compiled(function: _Function) -> _Function:
     """Compile on first use and keep the machine code on disk, so that later processes start in milliseconds."""
-    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+    try:
+        return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # no folder that could hold the code: neither the package's, nor the user's, nor NUMBA_CACHE_DIR
+        return cast(_Function, numba.njit(nogil=True)(function))
 
 
 @compiled

@@ -17,6 +17,7 @@ app.conf.update(
     task_acks_late=False,  # every periodic task is idempotent and comes again soon: better lost than twice
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,  # Redis may be away for a night; the worker waits
     broker_transport_options={"visibility_timeout": 3600},
     timezone="UTC",
     beat_max_loop_interval=1,

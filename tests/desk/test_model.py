@@ -128,10 +128,10 @@ class Broker(RuleBasedStateMachine):
         self.attempt(Change(self.some(which), "me", None, POLICY, **given), desk)
 
     @precondition(lambda self: self.ids)
-    @rule(which=which, desk=DESKS, safe=VOLUMES)
-    def behind(self, which, desk, safe) -> None:
+    @rule(which=which, desk=DESKS, safe=VOLUMES, achieved=st.sampled_from((0, 1, 250_000_000)))
+    def behind(self, which, desk, safe, achieved) -> None:
         self.unjudged.add(self.some(which))
-        self.attempt(BookRest(self.some(which), "me", None, safe, POLICY), desk)
+        self.attempt(BookRest(self.some(which), "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3", "h1~up")), bps=st.sampled_from((0, 200_000_000, 500_000_000, GBIT)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
@@ -221,7 +221,7 @@ def test_any_history_keeps_books_and_tables_together(seed: int, postgres: Server
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=12, stateful_step_count=30, deadline=None, database=None, print_blob=True,
+            max_examples=60, stateful_step_count=30, deadline=None, database=None, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.generate,),  # a database makes shrinking a matter of minutes
         ),
     )  # fmt: skip

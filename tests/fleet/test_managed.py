@@ -157,6 +157,7 @@ async def test_a_drained_host_finishes_what_it_has_and_takes_nothing_new(service
         assert await f.report("h2", before, "finished", 1, bytes=VOLUME) == "accepted"
         # A host that enrols again is still drained: only the operator ends that.
         f.agents[drained] = await service.enrol(drained, "A" if drained == "h1" else "B")
+        assert checked(await service.client.get(f"/v1/hosts/{drained}"))["drained"]
         problem(await service.client.post("/v1/transfers", json=given), 409, "conflict", field)
         checked(await service.client.patch(f"/v1/hosts/{drained}", json={"drained": False}))
         await f.book()

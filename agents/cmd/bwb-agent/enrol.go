@@ -57,8 +57,8 @@ func enrolCommand() *cobra.Command {
 		Short: "Make this host known to a broker, once",
 		Long: `Trades a one-time enrolment token for the agent's own token, which is kept in the state folder (mode 0600).
 Ask the broker's operator for a token: POST /v1/hosts/enrolment-tokens, or the dashboard's page of hosts.`,
-		Example: `  bwb-agent enrol --broker https://broker:8080 --token-file ./token --state-dir /var/lib/bwb --advertise dtn-a:7411
-  BWB_ENROLMENT_TOKEN=... bwb-agent enrol --broker http://127.0.0.1:8080 --state-dir ./a --listen 127.0.0.1:7411 --tls`,
+		Example: `  bwb-agent enrol --broker https://broker:7410 --token-file ./token --state-dir /var/lib/bwb --advertise dtn-a:7411
+  BWB_ENROLMENT_TOKEN=... bwb-agent enrol --broker http://127.0.0.1:7410 --state-dir ./a --listen 127.0.0.1:7411 --tls`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			token, err := enrolmentToken(f.tokenFile, f.tokenEnv)

@@ -49,7 +49,7 @@ is true.
 
 First enrol the host with a one-time token from the broker, then run the agent:
 
-  bwb-agent enrol --broker https://broker:8080 --token-file token --state-dir /var/lib/bwb --advertise dtn-a:7411
+  bwb-agent enrol --broker https://broker:7410 --token-file token --state-dir /var/lib/bwb --advertise dtn-a:7411
   bwb-agent run --state-dir /var/lib/bwb --serve /data/out --receive /data/in
 
 Everything it remembers is in the state folder. Its log goes to standard error.`,

@@ -86,7 +86,9 @@ func TestNeverAboveTheBooking(t *testing.T) {
 		const guard, window = 1_000, 500_000
 		line := play(t, booked, guard, booked.End()+300_000, 1<<50)
 		for i, j := 0, 0; j < len(line); j++ {
-			if total := float64(booked.Bytes(0, line[j].at)); line[j].sent > total+2 {
+			// A host that stalls while it catches up does so 0.5 % longer than it meant to.
+			overrun := float64(schedule.Volume(maxRate(booked, 0, line[j].at), lookahead+30_000)) / CatchUp
+			if total := float64(booked.Bytes(0, line[j].at)); line[j].sent > total+overrun+2 {
 				t.Fatalf("%.0f bytes by %d us, booked are %.0f", line[j].sent, line[j].at, total)
 			}
 			for line[j].at-line[i].at > window {
