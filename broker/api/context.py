@@ -2,11 +2,12 @@
 """What the routes work with, and who may use them."""
 
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends, Header, Request
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api.metrics import Metrics
 from broker.api.wakeups import Wakeups
@@ -17,6 +18,8 @@ from broker.desk.desk import Desk
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Access, Principal, Scope
 from broker.settings import Settings
+from broker.store import bookings
+from broker.store.bookings import LinkRecord
 from broker.store.session import Database
 
 
@@ -31,6 +34,8 @@ class Broker:
     access: Access
     wakeups: Wakeups
     metrics: Metrics
+    _links: Mapping[str, LinkRecord] = field(default_factory=dict)
+    _links_version: int = -1
 
     @property
     def policy(self) -> Policy:
@@ -38,6 +43,14 @@ class Broker:
         return Policy(
             s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
         )
+
+    async def links(self, connection: AsyncConnection) -> Mapping[str, LinkRecord]:
+        """The network as it is now, for rendering; the desk's own copy is as old as its last batch."""
+        version = await bookings.topology_version(connection)
+        if version != self._links_version:
+            self._links = await bookings.load_links(connection)
+            self._links_version = version
+        return self._links
 
     def new_id(self, prefix: str) -> str:
         return identifier(prefix, self.clock(), os.urandom(10))

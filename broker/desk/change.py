@@ -107,7 +107,7 @@ class Change(OneTransfer):
         if self.not_before_us is not _ABSENT:
             if transfer.state is State.ACTIVE:
                 raise Problem.of_field("not_before", "the transfer has begun", "conflict")
-            wanted.not_before_us = self.not_before_us or 0
+            wanted.not_before_us = transfer.created_us if self.not_before_us is None else self.not_before_us
         if self.volume_bytes is not _ABSENT:
             if transfer.mode == Mode.MANAGED and transfer.state is State.ACTIVE and self.volume_bytes != transfer.volume_bytes:
                 raise Problem.of_field("volume_bytes", "the file is being sent; its size cannot change now", "conflict")

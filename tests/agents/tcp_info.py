@@ -2,6 +2,7 @@
 """What the kernel says of established TCP sockets, over netlink sock_diag: a measurement that neither broker nor agent has a hand in."""
 
 import contextlib
+import itertools
 import os
 import socket
 import struct
@@ -78,7 +79,7 @@ class Sampler:
         samples = self.samples
         if instant_us <= samples[0].at_us:
             return samples[0].received
-        for earlier, later in zip(samples, samples[1:], strict=False):
+        for earlier, later in itertools.pairwise(samples):
             if earlier.at_us <= instant_us <= later.at_us:
                 share = (instant_us - earlier.at_us) / (later.at_us - earlier.at_us)
                 return earlier.received + share * (later.received - earlier.received)

@@ -143,7 +143,7 @@ async def test_streams_over_a_socket(service: Service, database_url: str, clock:
             ):
                 assert events.headers["content-type"].startswith("text/event-stream")
                 lines, pushes = events.aiter_lines(), revisions.aiter_lines()
-                assert (await anext(lines)).startswith(":")
+                assert (await anext(lines)).startswith("id: ")
                 first = await _data(pushes)
                 ask = {"source": "h1", "destination": "B", "volume_bytes": 1000}
                 made = (await client.post("/v1/transfers", json=ask, headers=headers)).json()

@@ -118,6 +118,7 @@ async def test_nothing_is_lost_doubled_or_overbooked(seed: int, durable: Server)
             f"{len(record.cancelled)} cancelled; sent again {dict(record.repeated)}; kills {dict(kills)}"
         )
         assert sum(kills.values()) == KILLS
+        await database.close()  # its connections died with the server
         await judge(database, record)
     finally:
         for api in apis:

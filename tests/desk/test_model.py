@@ -221,7 +221,7 @@ def test_any_history_keeps_books_and_tables_together(seed: int, postgres: Server
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=60, stateful_step_count=30, deadline=None, database=None, print_blob=True,
+            max_examples=12, stateful_step_count=30, deadline=None, database=None, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.generate,),  # a database makes shrinking a matter of minutes
         ),
     )  # fmt: skip

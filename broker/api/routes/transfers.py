@@ -3,7 +3,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -32,6 +32,7 @@ from broker.desk.problems import Problem
 from broker.desk.release import Commit, End
 from broker.fleet.tokens import Principal, Scope
 from broker.store import events, hosts, transfers
+from broker.store.bookings import LinkRecord
 from broker.store.idempotency import Key
 from broker.store.transfers import Filter, Transfer
 
@@ -153,14 +154,16 @@ async def list_transfers(
     wanted = Filter(tuple(str(s) for s in state or ()), project, node, mode, search)
     async with broker.database.transaction() as connection:
         page = await transfers.list_page(connection, wanted, limit + 1, paging.decode(cursor))
-    records = broker.desk.books.records
+        records = await broker.links(connection)
     following = paging.encode(page[limit - 1].created_us, page[limit - 1].id) if len(page) > limit else None
     return render.answer({"items": [render.transfer(item, records) for item in page[:limit]], "next": following})
 
 
 @router.get("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
 async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
-    return _answer(broker, await _found(broker, transfer_id))
+    found = await _found(broker, transfer_id)
+    async with broker.database.transaction() as connection:
+        return _answer(found, await broker.links(connection))
 
 
 @router.patch("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
@@ -176,7 +179,7 @@ async def change(
             raise Problem.of_field(name, "cannot be null")
         given[{"not_before": "not_before_us", "deadline": "deadline_us"}.get(name, name)] = value
     command = Change(transfer_id, caller.id, revision, broker.policy, **given)
-    return _answer(broker, await broker.desk.submit(command))
+    return _answer(await broker.desk.submit(command), broker.desk.books.records)
 
 
 @router.post("/transfers/{transfer_id}/commit", response_model=TransferOut, responses=REFUSALS)
@@ -236,7 +239,7 @@ async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Rea
 async def _carry_out(broker: Broker, caller: Principal, command: Any) -> Response:
     assert isinstance(command, OneTransfer)
     await _may_change(broker, caller, command.transfer_id)
-    return _answer(broker, await broker.desk.submit(command))  # type: ignore[arg-type]
+    return _answer(await broker.desk.submit(command), broker.desk.books.records)  # type: ignore[arg-type]
 
 
 async def _found(broker: Broker, transfer_id: str) -> Transfer:
@@ -260,5 +263,5 @@ async def _may_change(broker: Broker, caller: Principal, transfer_id: str) -> No
         )
 
 
-def _answer(broker: Broker, transfer: Transfer) -> Response:
-    return render.answer(render.transfer(transfer, broker.desk.books.records), headers={"ETag": etag(transfer.revision)})
+def _answer(transfer: Transfer, links: Mapping[str, LinkRecord]) -> Response:
+    return render.answer(render.transfer(transfer, links), headers={"ETag": etag(transfer.revision)})
