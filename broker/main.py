@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from broker import planners
 from broker.api import errors
+from broker.api.arrival import Arrival
 from broker.api.context import Broker
 from broker.api.metrics import Metrics
 from broker.api.routes import agents, events, hosts, links, system, tokens, transfers
@@ -45,6 +46,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.state.settings = chosen
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
+    app.add_middleware(Arrival, clock=clock)
     for module in (transfers, links, hosts, agents, tokens, events, system):
         app.include_router(module.router)
     return app

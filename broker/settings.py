@@ -35,6 +35,9 @@ class Settings(BaseSettings):
     start_grace_s: int = Field(
         default=60, ge=1, description="managed transfers whose agents never started are given up this long after"
     )
+    lost_after_s: int = Field(
+        default=3600, ge=1, description="a managed transfer past its booking is given up after so long a silence"
+    )
     agent_lost_s: int = Field(default=90, ge=1, description="an agent not heard of for so long counts as down")
     fallback_rate_bps: int = Field(default=1_000_000, ge=0, description="what agents may send after the end of their schedule")
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")

@@ -110,6 +110,17 @@ def drain(
         context.say(f"{name} takes new transfers" if undo else f"{name} finishes what it has and takes nothing new")
 
 
+@host.command()
+def remove(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
+    """Forget a host that no live transfer is booked on: its token stops working, its NIC leaves the network."""
+    with context.broker(state_dir, as_json) as broker:
+        broker.remove_host(name)
+    if as_json:
+        context.show_json({"name": name, "removed": True})
+    else:
+        context.say(f"{name} is removed")
+
+
 def _agent(found: Host) -> Text:
     word = Text("up", style="green") if found["up"] else Text("down", style="bold red")
     return word.append(", drained", style="yellow") if found["drained"] else word

@@ -192,6 +192,9 @@ class BrokerClient:
         body = {"host": host, "node": node, "nic_bps": nic_bps, "ttl_s": ttl_s}
         return cast(EnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
 
+    def remove_host(self, host: str) -> None:
+        self._write("DELETE", f"hosts/{_part(host)}")
+
     def drain(self, host: str, drained: bool = True) -> Host:
         return cast(Host, self._write("PATCH", f"hosts/{_part(host)}", json={"drained": drained}))
 

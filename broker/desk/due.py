@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 
 from broker.core.transfer import Action
+from broker.core.units import US_PER_S
 from broker.desk.change import waiting
 from broker.desk.command import Command
 from broker.desk.desk import Desk
@@ -17,10 +18,10 @@ from broker.store.transfers import Transfer
 ACTOR = "clock"
 
 
-async def settle(database: Database, desk: Desk, now_us: int, grace_us: int) -> int:
+async def settle(database: Database, desk: Desk, now_us: int, grace_us: int, lost_us: int = 3600 * US_PER_S) -> int:
     """Carry out everything that is due now; returns how many transfers it was. Somebody else being faster is no fault."""
     async with database.transaction() as connection:
-        due = await transfers.due(connection, now_us, grace_us)
+        due = await transfers.due(connection, now_us, grace_us, lost_us)
     if not due:
         return 0
     runner = asyncio.create_task(desk.run())
@@ -43,5 +44,8 @@ def _command(transfer_id: str, what: str) -> Command[Transfer]:
         return Start(transfer_id, ACTOR)
     if what == "finish":
         return End(transfer_id, ACTOR, action=Action.FINISH)
+    if what == "lost":
+        reason = waiting("agents_lost", "its agents fell silent before it was finished")
+        return End(transfer_id, ACTOR, action=Action.FAIL, reason=reason)
     reason = waiting("expired", "not committed in time, or its agents never started")
     return End(transfer_id, ACTOR, action=Action.EXPIRE, reason=reason)

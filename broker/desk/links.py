@@ -21,7 +21,7 @@ from broker.desk.batch import Batch, summary
 from broker.desk.change import book_rest, waiting
 from broker.desk.problems import Problem
 from broker.desk.release import end
-from broker.store import bookings, transfers
+from broker.store import access, bookings, hosts, transfers
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import Event
 from broker.store.transfers import Transfer
@@ -139,6 +139,33 @@ class DeleteLink:
         await bookings.delete_link(connection, self.link_id, batch.now_us)
         batch.event(Event(batch.now_us, self.actor, "link.deleted", "link", self.link_id, describe(record.link), None))
         batch.heads.pop(self.link_id, None)
+        await batch.books.load_topology(connection)
+
+
+@dataclass(slots=True)
+class RemoveHost:
+    """Forget a host: its token, and the links that stand for its NIC."""
+
+    host: str
+    actor: str
+
+    async def act(self, connection: AsyncConnection, batch: Batch) -> None:
+        nic = [link_id for link_id, record in batch.books.records.items() if record.host == self.host]
+        if await hosts.get(connection, self.host) is None:
+            raise Problem("not-found", f"host {self.host!r} is not enrolled")
+        holding = {t.id: t for link_id in nic for t in await live_on(connection, link_id, batch.now_us)}
+        if holding:
+            raise Problem(
+                "breaks-promises",
+                f"{len(holding)} live transfers begin or end at {self.host}; drain it and wait, or cancel them first",
+                {"broken": [shown_promise(transfer) for transfer in list(holding.values())[:100]]},
+            )
+        for link_id in nic:
+            await bookings.delete_link(connection, link_id, batch.now_us)
+            batch.heads.pop(link_id, None)
+        await hosts.remove(connection, self.host)
+        await access.revoke(connection, batch.now_us, host=self.host)
+        batch.event(Event(batch.now_us, self.actor, "host.removed", "host", self.host, None, None))
         await batch.books.load_topology(connection)
 
 

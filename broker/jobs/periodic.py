@@ -48,7 +48,9 @@ def settle_due() -> None:
     """Expire holds, give up on transfers whose agents never started, move bookings without an agent through their states."""
 
     async def work(process: _Process) -> None:
-        await settle(process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S)
+        await settle(
+            process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S, settings().lost_after_s * US_PER_S
+        )
 
     _process().run(work)
 

@@ -173,26 +173,27 @@ async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
     return [_from_row(row) for row in await connection.execute(query)]
 
 
-async def due(connection: AsyncConnection, now_us: int, grace_us: int, limit: int = 1000) -> list[tuple[str, str]]:
-    """(id, what for) of live transfers whose time has come.
-
-    `expire`: holds that ran out, managed ones that never started; `start`, `finish`: bookings without an agent, by the clock.
-    """
-    statement = text("""
+_DUE = text("""
+    SELECT id, what FROM (
         SELECT id, CASE
             WHEN state = 'HELD' AND hold_until_us <= :now THEN 'expire'
-            WHEN mode <> 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us + :grace <= :now THEN 'expire'
-            WHEN mode = 'reserve' AND state IN ('RESERVED', 'ACTIVE') AND NOT paused AND finish_us <= :now THEN 'finish'
-            WHEN mode = 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us <= :now THEN 'start'
+            WHEN state = 'HELD' OR paused THEN NULL
+            WHEN mode <> 'reserve' AND state = 'RESERVED' AND start_us + :grace <= :now THEN 'expire'
+            WHEN mode <> 'reserve' AND state = 'ACTIVE' AND GREATEST(finish_us, updated_us) + :lost <= :now THEN 'lost'
+            WHEN mode = 'reserve' AND finish_us <= :now THEN 'finish'
+            WHEN mode = 'reserve' AND state = 'RESERVED' AND start_us <= :now THEN 'start'
         END AS what
-        FROM transfers
-        WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') AND (
-            (state = 'HELD' AND hold_until_us <= :now)
-            OR (mode <> 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us + :grace <= :now)
-            OR (mode = 'reserve' AND state IN ('RESERVED', 'ACTIVE') AND NOT paused AND finish_us <= :now)
-            OR (mode = 'reserve' AND state = 'RESERVED' AND NOT paused AND start_us <= :now))
-        ORDER BY id LIMIT :limit""")
-    rows = await connection.execute(statement, {"now": now_us, "grace": grace_us, "limit": limit})
+        FROM transfers WHERE state IN ('HELD', 'RESERVED', 'ACTIVE')) AS live
+    WHERE what IS NOT NULL ORDER BY id LIMIT :limit""")
+
+
+async def due(connection: AsyncConnection, now_us: int, grace_us: int, lost_us: int, limit: int = 1000) -> list[tuple[str, str]]:
+    """(id, what for) of live transfers whose time has come.
+
+    `expire`: holds that ran out, managed ones that never started within `grace_us`; `lost`: those past their booking of which nothing
+    was heard for `lost_us`; `start`, `finish`: bookings without an agent, by the clock.
+    """
+    rows = await connection.execute(_DUE, {"now": now_us, "grace": grace_us, "lost": lost_us, "limit": limit})
     return [(row.id, row.what) for row in rows]
 
 

@@ -2,7 +2,6 @@
 """What the kernel says of established TCP sockets, over netlink sock_diag: a measurement that neither broker nor agent has a hand in."""
 
 import contextlib
-import itertools
 import os
 import socket
 import struct
@@ -17,10 +16,18 @@ _BYTES_RECEIVED = 128  # offset in struct tcp_info (linux/tcp.h), stable since 4
 
 
 class Sample(NamedTuple):
-    """Payload bytes received so far, over all connections that were ever seen at the port; wall-clock microseconds."""
+    """Payload bytes received so far, over all connections that were ever seen at the port.
 
-    at_us: int
+    The kernel was asked somewhere between `before_us` and `after_us` (wall clock): on a busy machine these lie milliseconds apart.
+    """
+
+    before_us: int
+    after_us: int
     received: int
+
+    @property
+    def at_us(self) -> int:
+        return (self.before_us + self.after_us) // 2
 
 
 def _dump(port: int) -> dict[tuple[int, int], int]:
@@ -68,19 +75,11 @@ class Sampler:
         self.samples: list[Sample] = []
 
     def take(self) -> None:
-        before = time.time_ns()
+        before = time.time_ns() // 1000
         for connection, received in _dump(self._port).items():
             self._seen[connection] = received
-        # The kernel was asked somewhere between the two readings.
-        self.samples.append(Sample((before + time.time_ns()) // 2000, sum(self._seen.values())))
+        self.samples.append(Sample(before, time.time_ns() // 1000, sum(self._seen.values())))
 
-    def received_by(self, instant_us: float) -> float:
-        """Bytes by an instant, on the straight line between two samples."""
-        samples = self.samples
-        if instant_us <= samples[0].at_us:
-            return samples[0].received
-        for earlier, later in itertools.pairwise(samples):
-            if earlier.at_us <= instant_us <= later.at_us:
-                share = (instant_us - earlier.at_us) / (later.at_us - earlier.at_us)
-                return earlier.received + share * (later.received - earlier.received)
-        return samples[-1].received
+    def between(self, begin_us: int, end_us: int) -> list[Sample]:
+        """The samples that were surely taken in [begin, end]. Nothing is interpolated: where rates change, a straight line lies."""
+        return [sample for sample in self.samples if begin_us <= sample.before_us and sample.after_us <= end_us]

@@ -191,3 +191,31 @@ async def test_agents_that_never_start_are_given_up(service: Service) -> None:
         expired = await f.transfer(booked)
         assert (expired["state"], expired["waiting_reason"]["code"]) == ("EXPIRED", "expired")
         assert (await f.document("h1"))["assignments"] == []
+
+
+async def test_agents_that_fall_silent_for_good_are_given_up(service: Service) -> None:
+    async with fleet(service) as f:
+        booked = await f.book()
+        service.clock.advance(4)
+        await f.report("h1", booked, "started", 1)
+        worker, grace, lost = Desk(service.database, service.clock), 60 * US_PER_S, 600 * US_PER_S
+        service.clock.advance(500)
+        assert await settle(service.database, worker, service.clock(), grace, lost) == 0
+        service.clock.advance(200)
+        assert await settle(service.database, worker, service.clock(), grace, lost) == 1
+        failed = await f.transfer(booked)
+        assert (failed["state"], failed["waiting_reason"]["code"]) == ("FAILED", "agents_lost")
+
+
+async def test_a_host_is_removed_when_nothing_is_booked_on_it(service: Service) -> None:
+    async with fleet(service) as f:
+        booked = await f.book()
+        refused = problem(await service.client.delete("/v1/hosts/h1"), 409, "breaks-promises")
+        assert [promise["id"] for promise in refused["broken"]] == [booked["id"]]
+        checked(await service.client.post(f"/v1/transfers/{booked['id']}/cancel"))
+        checked(await service.client.delete("/v1/hosts/h1"), 204)
+        problem(await service.client.delete("/v1/hosts/h1"), 404, "not-found")
+        assert (await f.agents["h1"].get("/v1/agents/h1/assignments")).status_code == 401
+        assert {link["id"] for link in checked(await service.client.get("/v1/links"))} == {"L1", "h2~up", "h2~down"}
+        f.agents["h1"] = await service.enrol("h1", "A")
+        await f.book()

@@ -5,14 +5,14 @@ import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 
 from broker.api import render, sse
+from broker.api.arrival import server_time
 from broker.api.context import Agent, Broker, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.wakeups import host_topic
-from broker.core.units import format_time
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments
 from broker.store import hosts
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1/agents", tags=["agents"])
 
 
 @router.post("/enrol", status_code=201, response_model=Enrolment, responses=REFUSALS)
-async def enrol(body: EnrolBody, broker: BrokerDependency) -> Response:
+async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> Response:
     """Trade a one-time enrolment token for an agent token."""
     now_us = broker.clock()
     enrolled = await enrolment.enrol(
@@ -41,7 +41,7 @@ async def enrol(body: EnrolBody, broker: BrokerDependency) -> Response:
         "host": enrolled.host.name,
         "node": enrolled.host.node,
         "agent_token": enrolled.agent_token,
-        "server_time": format_time(now_us),
+        "server_time": server_time(request, broker.clock()),
     }
     return render.answer(shown, 201)
 
@@ -49,6 +49,7 @@ async def enrol(body: EnrolBody, broker: BrokerDependency) -> Response:
 @router.get("/{host}/assignments", response_model=Assignments, responses={**REFUSALS, 304: {"description": "nothing new"}})
 async def read_assignments(
     host: str,
+    request: Request,
     broker: BrokerDependency,
     _: Agent,
     if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None,
@@ -60,8 +61,7 @@ async def read_assignments(
             return Response(status_code=304, headers={"ETag": etag(revision)})
         secret = broker.settings.secret_key.get_secret_value().encode()
         document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps)
-    # Read last: the agent takes it for the time half a round trip before the answer came.
-    document["server_time"] = format_time(broker.clock())
+    document["server_time"] = server_time(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 
 
@@ -91,7 +91,7 @@ async def _revisions(host: str, broker: Broker) -> AsyncIterator[str]:
 
 
 @router.post("/{host}/reports", response_model=ReportsTaken, responses=REFUSALS)
-async def report(host: str, body: ReportsBody, broker: BrokerDependency, _: Agent) -> Response:
+async def report(host: str, body: ReportsBody, request: Request, broker: BrokerDependency, _: Agent) -> Response:
     """Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent."""
     now_us = broker.clock()
     given = [_report(host, item, now_us) for item in body.reports]
@@ -107,7 +107,7 @@ async def report(host: str, body: ReportsBody, broker: BrokerDependency, _: Agen
             for item, code, detail in taken.ignored
         ],
         "revision": taken.revision,
-        "server_time": format_time(broker.clock()),
+        "server_time": server_time(request, broker.clock()),
     }
     return render.answer(shown)
 

@@ -8,6 +8,7 @@ from broker.api.context import BrokerDependency, Operator, Reader
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import EnrolmentTokenBody, HostChangeBody, HostOut
 from broker.core.units import US_PER_S, format_time
+from broker.desk.links import RemoveHost
 from broker.desk.problems import Problem
 from broker.fleet import enrolment
 from broker.store import bookings, events, hosts
@@ -61,3 +62,13 @@ async def change(host: str, body: HostChangeBody, broker: BrokerDependency, call
         shown = ({"drained": before.drained}, {"drained": body.drained})
         await events.append(connection, [Event(broker.clock(), caller.id, "host.changed", "host", host, *shown)])
     return await show(host, broker, caller)
+
+
+@router.delete("/{host}", status_code=204, response_class=Response, responses=REFUSALS)
+async def remove(host: str, broker: BrokerDependency, caller: Operator) -> Response:
+    """Forget a host: its token stops working, its NIC leaves the network. Refused while transfers are booked on it."""
+    if "\0" in host:
+        raise Problem("not-found", "there is no such host")
+    await broker.desk.submit(RemoveHost(host, caller.id))
+    broker.access.forget()
+    return Response(status_code=204)
