@@ -42,7 +42,8 @@ def free_port() -> int:
 class Stack:
     """Nodes A and B, a link each way, host dtn-a at A and dtn-b at B."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **settings: str) -> None:
+        self._settings = settings
         self.directory = directory
         self.state = directory / "broker"
         self.ports = {"dtn-a": free_port(), "dtn-b": free_port()}
@@ -56,7 +57,7 @@ class Stack:
 
     def start_broker(self) -> None:
         command = [sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(self.state), "--port", str(self._port)]
-        self._start("broker", command, {})
+        self._start("broker", command, self._settings)
         wait_for(lambda: (self.state / "bwb.json").exists() and self.ready(), 60, "the broker is ready")
 
     def ready(self) -> bool:
@@ -161,8 +162,9 @@ class Stack:
 
 
 @contextlib.contextmanager
-def stack(directory: Path) -> Iterator[Stack]:
-    running = Stack(directory)
+def stack(directory: Path, **settings: str) -> Iterator[Stack]:
+    """`settings` are further BWB_* variables of the broker."""
+    running = Stack(directory, **settings)
     try:
         running.start_broker()
         yield running

@@ -38,6 +38,7 @@ NEEDS = {
     "GET /v1/hosts": Scope.READ,
     "GET /v1/hosts/{host}": Scope.READ,
     "PATCH /v1/hosts/{host}": Scope.OPERATE,
+    "DELETE /v1/hosts/{host}": Scope.OPERATE,
     "POST /v1/hosts/enrolment-tokens": Scope.OPERATE,
     "GET /v1/agents/{host}/assignments": Scope.AGENT,
     "GET /v1/agents/{host}/stream": Scope.AGENT,
