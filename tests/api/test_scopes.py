@@ -91,7 +91,9 @@ async def test_every_route_asks_for_its_scope_and_no_more(service: Service) -> N
     stranger = service.as_token(await service.token(Scope.AGENT, host="h2"))
     for name, needed in NEEDS.items():
         method, template = name.split(" ")
-        path = re.sub(r"\{(\w+)\}", lambda found: "h1" if found[1] == "host" else "none", template)
+        # Removing the host of the agent's token would end the token.
+        host = "none" if name == "DELETE /v1/hosts/{host}" else "h1"
+        path = re.sub(r"\{(\w+)\}", lambda found, host=host: host if found[1] == "host" else "none", template)
         body = BODIES.get(name, {}) if method in ("POST", "PATCH") else None
         for held, client in clients.items():
             if needed in IMPLIED[held]:
