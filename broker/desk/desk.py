@@ -151,10 +151,9 @@ class Desk:
         working: Batch | None = None
         try:
             async with self._database.transaction() as connection:
-                now_us = self._clock()
                 keys = [work.command.key for work in batch if work.command.key is not None]
-                known = await idempotency.claim(connection, keys, now_us) if keys else {}
-                working = await self._lock(connection, [w.command for w in batch], now_us)
+                known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
+                working = await self._lock(connection, [w.command for w in batch])
                 outcomes = []
                 answers = []
                 for work in batch:
@@ -207,7 +206,7 @@ class Desk:
         self.books = Books()
         self.books.records = records
 
-    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], now_us: int) -> Batch:
+    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]]) -> Batch:
         """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""
         books = self.books
         ids = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
@@ -224,6 +223,8 @@ class Desk:
         found = await transfers.get_many(connection, ids, lock=True) if ids else {}
         if any(not transfer.links() <= wanted for transfer in found.values()):
             raise _Restart
+        # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
+        now_us = self._clock()
         await books.catch_up(connection, locked.heads, now_us)
         return Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
 

@@ -73,7 +73,7 @@ async def test_one_key_sixteen_times_at_once(apps: int, service: Service, databa
         (("0", answers[0]["id"]), 8),
         (("1", answers[1]["id"]), 8),
     ]
-    assert await ledger(service) == 2
+    assert len(checked(await service.client.get("/v1/transfers"))["items"]) == 2
     await service.audit()
 
 
