@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store.tables import enrolment_tokens, tokens
@@ -56,10 +56,6 @@ async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | N
 
 async def list_tokens(connection: AsyncConnection) -> list[Token]:
     return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
-
-
-async def count_tokens(connection: AsyncConnection) -> int:
-    return int((await connection.execute(select(func.count()).select_from(tokens))).scalar_one())
 
 
 async def revoke(connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None) -> int:
