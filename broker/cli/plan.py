@@ -62,7 +62,7 @@ def plan_command(
     from broker.cli.network_file import BadFile, read_network, read_requests
     from broker.core.plan import PlanRejected
     from broker.planners import PLANNERS
-    from broker.planners.sequence import plan_in_sequence
+    from broker.planners.sequence import plan_all
 
     if planner not in PLANNERS:
         _fail(f"--planner: {planner!r} is unknown; there are: {', '.join(sorted(PLANNERS))}", 2)
@@ -74,7 +74,7 @@ def plan_command(
         if ignored:
             typer.echo(f"{path}: unknown fields are ignored: {', '.join(ignored)}", err=True)
     try:
-        schedule = plan_in_sequence(PLANNERS[planner], asked.requests, net.network)
+        schedule = plan_all(PLANNERS[planner], asked.requests, net.network)
     except PlanRejected as error:
         _fail(f"the planner {planner} made a plan that breaks a rule (a bug of ours, please report it): {error}", 1)
     if as_json:

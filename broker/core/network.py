@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The directed network: links, and the shortest path by metric between two nodes."""
+"""The directed network: links, and the shortest paths by metric between two nodes."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
@@ -90,20 +90,25 @@ class Network:
             self._out.setdefault(link.source, []).append(link)
             nodes.update((link.source, link.target))
         self.nodes = frozenset(nodes)
-        self._routes: dict[tuple[str, str], Route | None] = {}
+        self._routes: dict[tuple[str, str, int], tuple[Route, ...]] = {}
 
     def route(self, source: str, target: str) -> Route | None:
         """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
 
         Unknown nodes and source == target have no path. The answer is kept: a Network never changes.
         """
-        key = (source, target)
+        found = self.routes(source, target, 1)
+        return found[0] if found else None
+
+    def routes(self, source: str, target: str, k: int) -> tuple[Route, ...]:
+        """At most `k` shortest loop-free paths by metric, hops and ids, the shortest first (Yen 1971). Parallel links make paths of their own."""
+        key = (source, target, k)
         if key not in self._routes:
-            path = self._shortest_path(source, target)
-            self._routes[key] = None if path is None else self._along(path)
+            self._routes[key] = tuple([self.along(path) for path in self._shortest_paths(source, target, k)])
         return self._routes[key]
 
-    def _along(self, path: tuple[str, ...]) -> Route:
+    def along(self, path: tuple[str, ...]) -> Route:
+        """The route over the links of `path`, which must exist."""
         links = [self.links[link_id] for link_id in path]
         return Route(
             path,
@@ -112,25 +117,53 @@ class Network:
             lcm(*(link.slot_us for link in links)),
         )
 
-    def _shortest_path(self, source: str, target: str) -> tuple[str, ...] | None:
-        """Dijkstra's algorithm; the heap's key makes ties deterministic."""
+    def _shortest_paths(self, source: str, target: str, k: int) -> list[tuple[str, ...]]:
+        first = self._shortest(source, target, frozenset(), frozenset())
+        if first is None:
+            return []
+        found = [first]
+        candidates: list[tuple[int, int, tuple[str, ...]]] = []
+        known = {first[2]}
+        while len(found) < k:
+            _, _, path = found[-1]
+            for i in range(len(path)):
+                root, spur = path[:i], self.links[path[i]].source
+                passed = frozenset(self.links[link_id].source for link_id in root)
+                taken = frozenset(other[i] for _, _, other in found if other[:i] == root)
+                rest = self._shortest(spur, target, taken, passed)
+                if rest is not None and (whole := root + rest[2]) not in known:
+                    known.add(whole)
+                    cost = sum(_metric(self.links[link_id]) for link_id in whole)
+                    heapq.heappush(candidates, (cost, len(whole), whole))
+            if not candidates:
+                break
+            found.append(heapq.heappop(candidates))
+        return [path for _, _, path in found]
+
+    def _shortest(
+        self, source: str, target: str, without_links: frozenset[str], without_nodes: frozenset[str]
+    ) -> tuple[int, int, tuple[str, ...]] | None:
+        """Dijkstra's algorithm: (sum of metrics, hops, path); the heap's key makes ties deterministic."""
         if source == target:
             return None
         order = count()
         heap: list[tuple[int, int, tuple[str, ...], int, str]] = [(0, 0, (), next(order), source)]
-        settled: set[str] = set()
+        settled = set(without_nodes)
         while heap:
             cost, hops, path, _, node = heapq.heappop(heap)
             if node == target:
-                return path
+                return cost, hops, path
             if node in settled:
                 continue
             settled.add(node)
             for link in self._out.get(node, ()):
-                if link.target not in settled:
-                    metric = DEFAULT_METRIC if link.metric is None else link.metric
-                    heapq.heappush(heap, (cost + metric, hops + 1, (*path, link.id), next(order), link.target))
+                if link.target not in settled and link.id not in without_links:
+                    heapq.heappush(heap, (cost + _metric(link), hops + 1, (*path, link.id), next(order), link.target))
         return None
+
+
+def _metric(link: Link) -> int:
+    return DEFAULT_METRIC if link.metric is None else link.metric
 
 
 def is_connected(path: tuple[str, ...], links: Mapping[str, Link], source: str, target: str) -> bool:

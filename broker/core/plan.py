@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan is a TRC vector: rows (begin, end, rate) over a path. `verify` checks any plan, whoever made it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import lcm
@@ -11,6 +12,8 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link, is_connected
 from broker.core.request import Request
 from broker.core.units import MICROBITS_PER_BYTE
+
+Rows = Sequence[tuple[int, int, int]]  # (begin_us, end_us, rate_bps), in order of time, side by side nowhere
 
 
 class Segment(NamedTuple):
@@ -27,25 +30,41 @@ class Segment(NamedTuple):
 
 
 def coalesced(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The same rates in as few rows as possible: rows that touch, with equal rate and path, become one."""
+    """The same rates in as few rows as possible: rows of one path that touch, with equal rate, become one. Ordered by begin, then path."""
     rows: list[Segment] = []
-    begin = end = rate = 0
-    path: tuple[str, ...] | None = None
+    last: dict[tuple[str, ...], int] = {}  # index in `rows` of the newest row of each path
     for segment in segments:
-        if segment[0] == end and segment[2] == rate and segment[3] == path:
-            end = segment[1]
-            continue
-        if path is not None:
-            rows.append(Segment(begin, end, rate, path))
-        begin, end, rate, path = segment
-    if path is not None:
-        rows.append(Segment(begin, end, rate, path))
+        index = last.get(segment.path)
+        if index is not None and rows[index].end_us == segment.begin_us and rows[index].rate_bps == segment.rate_bps:
+            rows[index] = rows[index]._replace(end_us=segment.end_us)
+        else:
+            last[segment.path] = len(rows)
+            rows.append(segment)
     return tuple(rows)
+
+
+def total_rates(segments: Sequence[Segment]) -> list[tuple[int, int, int]]:
+    """Rows (begin, end, rate) of what all paths carry together; a plan on one path at a time is what it was."""
+    if all(earlier.end_us <= later.begin_us for earlier, later in pairwise(segments)):
+        return [segment[:3] for segment in segments]
+    changes: dict[int, int] = defaultdict(int)
+    for begin, end, rate, _ in segments:
+        changes[begin] += rate
+        changes[end] -= rate
+    rows: list[tuple[int, int, int]] = []
+    level = 0
+    for begin, end in pairwise(sorted(changes)):
+        level += changes[begin]
+        if rows and rows[-1][1] == begin and rows[-1][2] == level:
+            rows[-1] = (rows[-1][0], end, level)
+        elif level:
+            rows.append((begin, end, level))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a planner answers: segments in order of time, at least one."""
+    """What a planner answers: segments in order of begin, at least one. Those that overlap in time take different paths (a split transfer)."""
 
     segments: tuple[Segment, ...]
 
@@ -69,8 +88,8 @@ class PlanRejected(Exception):
 def verify(request: Request, plan: Plan, links: Mapping[str, Link], calendars: Mapping[str, Calendar]) -> None:
     """Raise PlanRejected unless `plan` does exactly what `request` asks and fits into the free capacity.
 
-    Checks, written without the planners' code: order, times, path, rates and channels, slots, gamma, and the volume (neither less
-    than asked nor more than the last slot's rounding) or the holding time. Segments follow one another, so each meets gamma alone.
+    Checks, written without the planners' code: order, times, paths, rates and channels, slots, gamma, the volume (neither less than
+    asked nor more than one slot's rounding) or the holding time, and the limits on reprogramming.
     """
     for problem in _faults(request, plan, links, calendars):
         raise PlanRejected(f"request {request.id}: {problem}")
@@ -80,27 +99,35 @@ def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: 
     if not plan.segments:
         yield "no segments"
         return
-    previous_end = request.not_before_us
+    earliest = request.not_before_us
     for segment in plan.segments:
         if segment.begin_us >= segment.end_us:
             yield f"empty segment [{segment.begin_us}, {segment.end_us})"
-        if segment.begin_us < previous_end:
-            yield f"segment begins at {segment.begin_us}, before {previous_end}"
-        yield from _rate_faults(request, segment.rate_bps)
+        if segment.begin_us < earliest:
+            yield f"segment begins at {segment.begin_us}, before {earliest}"
+        # Side by side only where several paths at once were asked for; in order of begin all the same.
+        earliest = segment.begin_us if request.options.split else segment.end_us
+        if segment.rate_bps <= 0:
+            yield f"rate {segment.rate_bps} is not positive"
         if not is_connected(segment.path, links, request.source, request.destination):
             yield f"path {segment.path} does not lead from {request.source} to {request.destination}"
             return
+        if request.options.path is not None and segment.path != request.options.path:
+            yield f"path {segment.path} is not the one that was asked for"
         for link_id in segment.path:
             yield from _link_faults(segment, links[link_id], calendars[link_id])
-        previous_end = segment.end_us
-    if request.deadline_us is not None and previous_end > request.deadline_us:
-        yield f"ends at {previous_end}, after the deadline {request.deadline_us}"
-    yield from _sum_faults(request, plan, links)
+    if request.deadline_us is not None and plan.finish_us > request.deadline_us:
+        yield f"ends at {plan.finish_us}, after the deadline {request.deadline_us}"
+    rows = total_rates(plan.segments)
+    for _, _, rate in rows:
+        yield from _rate_faults(request, rate)
+    if request.options.split:
+        yield from _split_faults(plan, calendars)
+    yield from _sum_faults(request, plan, rows, links)
+    yield from _programming_faults(request, rows)
 
 
 def _rate_faults(request: Request, rate: int) -> Iterator[str]:
-    if rate <= 0:
-        yield f"rate {rate} is not positive"
     if request.rate_max_bps is not None and rate > request.rate_max_bps:
         yield f"rate {rate} above rate_max_bps {request.rate_max_bps}"
     if request.rate_min_bps is not None and rate < request.rate_min_bps:
@@ -117,22 +144,54 @@ def _link_faults(segment: Segment, link: Link, calendar: Calendar) -> Iterator[s
         yield f"[{begin}, {end}) books {rate} bit/s on {link.id}, which is not free"
 
 
-def _sum_faults(request: Request, plan: Plan, links: Mapping[str, Link]) -> Iterator[str]:
+def _split_faults(plan: Plan, calendars: Mapping[str, Calendar]) -> Iterator[str]:
+    """Of segments side by side, what meets on a shared link adds up."""
+    shared: dict[str, list[Segment]] = defaultdict(list)
+    for segment in plan.segments:
+        for link_id in segment.path:
+            shared[link_id].append(segment)
+    for link_id, segments in shared.items():
+        for begin, end, rate in total_rates(segments):
+            if calendars[link_id].lowest(begin, end) < rate:
+                yield f"[{begin}, {end}) books {rate} bit/s on {link_id} over several paths, which is not free"
+
+
+def _sum_faults(request: Request, plan: Plan, rows: Rows, links: Mapping[str, Link]) -> Iterator[str]:
     """What only the segments together can do wrong: the volume, or the holding time of class 2 (section 5 of the VBLS paper)."""
-    last = plan.segments[-1]
-    grain = lcm(*(links[link_id].slot_us for link_id in last.path))
+    grain = max(lcm(*(links[link_id].slot_us for link_id in segment.path)) for segment in plan.segments)
     if request.volume_bytes is not None:
         carried = sum(segment.microbits for segment in plan.segments)
         asked = request.volume_bytes * MICROBITS_PER_BYTE
         if carried < asked:
             yield f"carries {carried} microbits, {asked} are asked"
-        if carried - last.rate_bps * grain >= asked:
+        # Whoever plans forwards rounds at the last slot, whoever plans backwards (as late as possible) at the first one.
+        if carried - max(rows[0][2], rows[-1][2]) * grain >= asked:
             yield f"carries {carried} microbits where {asked} are asked: it would end a slot earlier"
     if request.duration_us is not None:
-        if any(earlier.end_us != later.begin_us for earlier, later in pairwise(plan.segments)):
+        if any(earlier[1] != later[0] for earlier, later in pairwise(rows)):
             yield "pauses within the holding time"
         if not 0 <= plan.finish_us - plan.start_us - request.duration_us < grain:
             yield f"holds for {plan.finish_us - plan.start_us} us, {request.duration_us} us are asked"
+
+
+def _programming_faults(request: Request, rows: Rows) -> Iterator[str]:
+    options = request.options
+    if options.shortest_segment_us is None and options.most_segments is None:
+        return
+    # Rows that touch at one rate are one: nobody is reprogrammed there.
+    programmed: list[tuple[int, int]] = []
+    rate_before = 0
+    for begin, end, rate in rows:
+        if programmed and programmed[-1][1] == begin and rate == rate_before:
+            programmed[-1] = (programmed[-1][0], end)
+        else:
+            programmed.append((begin, end))
+        rate_before = rate
+    if options.most_segments is not None and len(programmed) > options.most_segments:
+        yield f"has {len(programmed)} segments, at most {options.most_segments} are asked"
+    for begin, end in programmed[:-1]:
+        if options.shortest_segment_us is not None and end - begin < options.shortest_segment_us:
+            yield f"segment [{begin}, {end}) is shorter than {options.shortest_segment_us} us"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from broker.core.units import MAX_RATE_BPS, MAX_VOLUME_BYTES
+from broker.core.units import MAX_RATE_BPS, MAX_SLOT_US, MAX_VOLUME_BYTES, US_PER_S
 
 
 class FieldProblem(NamedTuple):
@@ -13,6 +13,42 @@ class FieldProblem(NamedTuple):
 
     field: str
     detail: str
+
+
+DEFAULT_PATHS = 4
+MAX_PATHS = 16
+MAX_SEGMENTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a plan may look. All planners keep them or refuse as unsupported; a field that is None asks for nothing.
+
+    `paths`: how many of the shortest loop-free paths a planner may choose from; `path`: link ids of the one path to take instead;
+    `split`: several paths may carry the transfer at once. Limits on reprogramming (Veeraraghavan et al. 2004, section 3.4):
+    no row of a plan but the last is shorter than `shortest_segment_us`, and there are at most `most_segments` rows.
+    """
+
+    paths: int = DEFAULT_PATHS
+    path: tuple[str, ...] | None = None
+    split: bool = False
+    shortest_segment_us: int | None = None
+    most_segments: int | None = None
+
+    def problems(self) -> Iterator[FieldProblem]:
+        if not 1 <= self.paths <= MAX_PATHS:
+            yield FieldProblem("paths", f"{self.paths} is not in 1..{MAX_PATHS}")
+        if self.path is not None and not self.path:
+            yield FieldProblem("path", "names no link; leave it out to let the planner choose")
+        if self.path is not None and self.split:
+            yield FieldProblem("split", "one given path cannot be split over several")
+        if self.shortest_segment_us is not None and not 0 < self.shortest_segment_us <= MAX_SLOT_US:
+            yield FieldProblem("shortest_segment_s", f"must be above 0 and at most {MAX_SLOT_US // US_PER_S} s")
+        if self.most_segments is not None and not 1 <= self.most_segments <= MAX_SEGMENTS:
+            yield FieldProblem("most_segments", f"{self.most_segments} is not in 1..{MAX_SEGMENTS}")
+
+
+NO_OPTIONS = Options()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +68,7 @@ class Request:
     deadline_us: int | None = None
     duration_us: int | None = None
     priority: int = 0
+    options: Options = NO_OPTIONS
 
     def problems(self) -> Iterator[FieldProblem]:
         """Everything that is wrong with the request on its own, without looking at a network."""
@@ -51,3 +88,4 @@ class Request:
             yield FieldProblem("rate_min_bps", f"{self.rate_min_bps} is above rate_max_bps {self.rate_max_bps}")
         if self.deadline_us is not None and self.deadline_us <= self.not_before_us:
             yield FieldProblem("deadline", "must lie after not_before, and after the present")
+        yield from self.options.problems()

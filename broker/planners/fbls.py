@@ -18,6 +18,7 @@ from broker.planners.signature import Calendars, Task, task
 
 class Fbls:
     name = "fbls"
+    books = True
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
         wanted = _task(request, network, calendars)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests one after the other on one network: plan, verify, book, next. What `bwb plan` does, without files.
+"""Many requests on one network: plan, verify, book. What `bwb plan` does, without files.
 
-The order is the caller's, and each request sees what the ones before it left (list scheduling). Nothing here reads a clock, so the
-same requests on the same network get the same answer.
+List planners take them in the caller's order, and each request sees what the ones before it left; joint planners take them together.
+Nothing here reads a clock, so the same requests on the same network get the same answer.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ from broker.core.network import Network
 from broker.core.plan import Plan, Refusal, Segment, verify
 from broker.core.request import Request
 from broker.planners.offers import CounterOffer, counter_offer
-from broker.planners.signature import Planner
+from broker.planners.signature import JointPlanner, Planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,13 @@ class Schedule:
         return [decision.answer for decision in self.decisions if isinstance(decision.answer, Plan)]
 
 
-def plan_in_sequence(planner: Planner, requests: Sequence[Request], network: Network) -> Schedule:
-    """Raises PlanRejected when the planner makes a plan that breaks a rule."""
+def plan_all(planner: Planner, requests: Sequence[Request], network: Network) -> Schedule:
+    """Plan on an empty network, in file order or together, as the planner does it. Raises PlanRejected when a plan breaks a rule."""
     calendars = {link_id: Calendar(link.capacity()) for link_id, link in network.links.items()}
+    together = planner.plan_together(requests, network, calendars) if isinstance(planner, JointPlanner) else None
     decisions = []
-    for request in requests:
-        answer = planner.plan(request, network, calendars)
+    for index, request in enumerate(requests):
+        answer = planner.plan(request, network, calendars) if together is None else together[index]
         if isinstance(answer, Refusal):
             decisions.append(Decision(request, answer, counter_offer(planner, request, network, calendars)))
             continue

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one signature of all planners, and what they share: which path, which rates, until when."""
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
@@ -14,17 +14,29 @@ Calendars = Mapping[str, Calendar]
 
 
 class Planner(Protocol):
-    """`plan` answers a Plan that `verify` accepts, or a Refusal; `largest_volume` says how much would fit by the deadline.
+    """A list planner: one request after the other, each on what those before it left.
+
+    `plan` answers a Plan that `verify` accepts, or a Refusal; `largest_volume` says how much would fit by the deadline.
 
     With `fewest_rows`, rows that touch at one rate are one: nobody has to be re-programmed there. Without, they are as the papers print them.
     """
 
     name: str
+    books: bool  # False: it predicts and compares, and what it answers is never booked
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal: ...
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
         """Bytes (at most what is asked) that this planner could carry by `request.deadline_us`, which must be set."""
+        ...
+
+
+@runtime_checkable
+class JointPlanner(Planner, Protocol):
+    """A planner that takes requests together, whatever their order; its `plan` is `plan_together` of one."""
+
+    def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
+        """One answer per request, in their order. All plans fit side by side: booked in that order, `verify` accepts each."""
         ...
 
 

@@ -19,6 +19,7 @@ _FIRST_ROWS = 64
 
 class Vbls:
     name = "vbls"
+    books = True
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         wanted = task(request, network)

@@ -139,7 +139,8 @@ def plan_is_right(scenario: Scenario, plan: Plan) -> bool:
         if any(rate > int(link.gamma(moment, moment + 1)[0]) for moment, rate in moments):
             return False
     needed = request.volume_bytes * MICROBITS_PER_BYTE
-    return int(rates.sum()) >= needed > int(rates[: -scenario.slot].sum())
+    # One slot less, at the end or at the beginning, would not do.
+    return int(rates.sum()) >= needed > min(int(rates[: -scenario.slot].sum()), int(rates[scenario.slot :].sum()))
 
 
 # --- strategies -----------------------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ ROWS = (Segment(100, 110, 80 * MEGA, P), Segment(120, 130, 50 * MEGA, P), Segmen
         ("2000000000 are asked", [*ROWS[:2], Segment(130, 140, 60 * MEGA, P)]),
         (
             "it would end a slot earlier",
-            [ROWS[0], *(Segment(at, at + 10, rate * MEGA, P) for at, rate in ((110, 50), (120, 70), (130, 50)))],
+            [Segment(at, at + 10, rate * MEGA, P) for at, rate in ((100, 50), (110, 80), (120, 70), (130, 50))],
         ),
         ("it would end a slot earlier", [Segment(100, 120, 80 * MEGA, P), *ROWS[1:]]),
     ],

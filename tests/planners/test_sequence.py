@@ -12,7 +12,7 @@ from broker.core.network import Link, Network
 from broker.core.plan import Plan, PlanRejected, Refusal, Segment
 from broker.core.request import Request
 from broker.planners import PLANNERS
-from broker.planners.sequence import Schedule, plan_in_sequence
+from broker.planners.sequence import Schedule, plan_all
 from broker.planners.vbls import Vbls
 from tests.core.grid import cases
 
@@ -52,7 +52,7 @@ def usage(schedule: Schedule) -> dict[tuple[str, int], int]:
 @cases(150)
 @given(requests())
 def test_nothing_is_overbooked_and_the_metrics_are_true(name: str, asked: list[Request]) -> None:
-    schedule = plan_in_sequence(PLANNERS[name], asked, NETWORK)
+    schedule = plan_all(PLANNERS[name], asked, NETWORK)
     assert [decision.request for decision in schedule.decisions] == asked
     booked = usage(schedule)
     for (link_id, moment), rate in booked.items():
@@ -61,26 +61,26 @@ def test_nothing_is_overbooked_and_the_metrics_are_true(name: str, asked: list[R
     assert schedule.congestion_factor == max(shares, default=0)
     finishes = [plan.finish_us for plan in schedule.plans]
     assert schedule.makespan_us == (max(finishes) - min(request.not_before_us for request in asked) if finishes else 0)
-    assert plan_in_sequence(PLANNERS[name], asked, NETWORK) == schedule, "the same inputs, the same answer"
+    assert plan_all(PLANNERS[name], asked, NETWORK) == schedule, "the same inputs, the same answer"
 
 
 @pytest.mark.parametrize("name", sorted(PLANNERS))
 @cases(60)
 @given(requests())
 def test_refused_requests_book_nothing_and_later_ones_change_nothing(name: str, asked: list[Request]) -> None:
-    schedule = plan_in_sequence(PLANNERS[name], asked, NETWORK)
+    schedule = plan_all(PLANNERS[name], asked, NETWORK)
     admitted = [decision.request for decision in schedule.decisions if isinstance(decision.answer, Plan)]
-    alone = plan_in_sequence(PLANNERS[name], admitted, NETWORK)
+    alone = plan_all(PLANNERS[name], admitted, NETWORK)
     assert alone.plans == schedule.plans
-    assert plan_in_sequence(PLANNERS[name], asked[:3], NETWORK).decisions == schedule.decisions[:3]
+    assert plan_all(PLANNERS[name], asked[:3], NETWORK).decisions == schedule.decisions[:3]
     for decision in schedule.decisions:
         assert (decision.offer is not None) == isinstance(decision.answer, Refusal)
 
 
 def test_the_order_is_the_files() -> None:
     first, second = Request("1", "B", "C", 100, 0), Request("2", "B", "C", 1, 0)
-    there = plan_in_sequence(Vbls(), [first, second], NETWORK)
-    back = plan_in_sequence(Vbls(), [second, first], NETWORK)
+    there = plan_all(Vbls(), [first, second], NETWORK)
+    back = plan_all(Vbls(), [second, first], NETWORK)
     assert [(plan.start_us, plan.finish_us) for plan in there.plans] == [(0, 67), (67, 68)]
     assert [(plan.start_us, plan.finish_us) for plan in back.plans] == [(0, 1), (1, 68)]
 
@@ -88,9 +88,9 @@ def test_the_order_is_the_files() -> None:
 def test_shares_are_of_the_payload_capacity_of_the_link() -> None:
     """A full link is 100 % busy with or without headers; of a link that others half fill, half can be booked."""
     network = Network([Link("a", "A", "B", 10**9, mtu_bytes=1_500), Link("b", "B", "C", 10**9, available=((0, 5 * 10**8),))])
-    full = plan_in_sequence(Vbls(), [Request("r", "A", "B", 10**6, 0)], network)
+    full = plan_all(Vbls(), [Request("r", "A", "B", 10**6, 0)], network)
     assert full.congestion_factor == 1
-    half = plan_in_sequence(Vbls(), [Request("r", "B", "C", 10**6, 0)], network)
+    half = plan_all(Vbls(), [Request("r", "B", "C", 10**6, 0)], network)
     assert half.congestion_factor == Fraction(1, 2)
 
 
@@ -107,4 +107,4 @@ class Careless(Vbls):
 
 def test_a_bad_plan_is_never_booked() -> None:
     with pytest.raises(PlanRejected, match="not free"):
-        plan_in_sequence(Careless(), [Request("r", "B", "C", 10, 0)], NETWORK)
+        plan_all(Careless(), [Request("r", "B", "C", 10, 0)], NETWORK)
