@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directed network: links, and the shortest paths by metric between two nodes."""
 
-import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
 from math import lcm
 from typing import NamedTuple
 
 from broker.core.calendar import Step
 from broker.core.capacity import Window, capacity_steps
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES, payload_rate
+from broker.core.paths import Edge, Path, Paths
 from broker.core.request import FieldProblem
-from broker.core.units import MAX_RATE_BPS, MAX_SLOT_US
+from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
+
+_MOST_ROUTES = 1 << 14  # lists of paths; above that their routes are put together anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +78,28 @@ class Route(NamedTuple):
 
 
 class Network:
-    """An immutable set of links. Paths are tuples of link ids."""
+    """An immutable set of links. Paths are tuples of link ids.
 
-    def __init__(self, links: Iterable[Link]) -> None:
+    `previous` is the network before a change of some links: paths found there that the change leaves right are kept (see `paths`), while
+    what depends on capacities is always computed anew.
+    """
+
+    def __init__(self, links: Iterable[Link], previous: "Network | None" = None) -> None:
         self.links: dict[str, Link] = {}
-        self._out: dict[str, list[Link]] = {}
         nodes: set[str] = set()
         for link in links:
             if link.id in self.links:
                 raise ValueError(f"link id {link.id!r} appears twice")
             self.links[link.id] = link
-            self._out.setdefault(link.source, []).append(link)
             nodes.update((link.source, link.target))
         self.nodes = frozenset(nodes)
-        self._routes: dict[tuple[str, str, int], tuple[Route, ...]] = {}
+        edges = (Edge(link.id, link.source, link.target, _metric(link)) for link in self.links.values())
+        self._paths: Paths = Paths(edges, None if previous is None else previous._paths)
+        self._routes: dict[tuple[Path, ...], tuple[Route, ...]] = {}
+        self._capacities = {link.id: link.capacity() for link in self.links.values()}
+        self._ceilings = {name: max(rate for _, rate in steps) for name, steps in self._capacities.items()}
+        # (the least that the link ever carries, its id), sorted: a look at the first says whether any link can be too small.
+        self._lowest = sorted((min(rate for _, rate in steps), name) for name, steps in self._capacities.items())
 
     def route(self, source: str, target: str) -> Route | None:
         """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
@@ -100,66 +109,47 @@ class Network:
         found = self.routes(source, target, 1)
         return found[0] if found else None
 
-    def routes(self, source: str, target: str, k: int) -> tuple[Route, ...]:
-        """At most `k` shortest loop-free paths by metric, hops and ids, the shortest first (Yen 1971). Parallel links make paths of their own."""
-        key = (source, target, k)
-        if key not in self._routes:
-            self._routes[key] = tuple([self.along(path) for path in self._shortest_paths(source, target, k)])
-        return self._routes[key]
+    def routes(self, source: str, target: str, k: int, without: frozenset[str] = frozenset()) -> tuple[Route, ...]:
+        """At most `k` shortest loop-free paths by metric, hops and ids, the shortest first (Yen 1971), over no link of `without`.
 
-    def along(self, path: tuple[str, ...]) -> Route:
+        Parallel links make paths of their own. A longer list begins with the shorter ones.
+        """
+        paths = self._paths.shortest(source, target, k, without)
+        routes = self._routes.get(paths)
+        if routes is None:
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            routes = self._routes[paths] = tuple([self.along(path) for path in paths])
+        return routes
+
+    def below(self, least_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
+        """Ids of the links that carry `least_bps` at no instant of [begin, end): down, or too small. At once when no link ever carries less."""
+        found = []
+        for lowest, name in self._lowest:
+            if lowest >= least_bps:
+                break
+            if self._most(name, begin_us, end_us) < least_bps:
+                found.append(name)
+        return frozenset(found)
+
+    def along(self, path: Path) -> Route:
         """The route over the links of `path`, which must exist."""
         links = [self.links[link_id] for link_id in path]
         return Route(
             path,
-            min(max(rate for _, rate in link.capacity()) for link in links),
+            min(self._ceilings[link_id] for link_id in path),
             lcm(*(link.channel_bps or 1 for link in links)),
             lcm(*(link.slot_us for link in links)),
         )
 
-    def _shortest_paths(self, source: str, target: str, k: int) -> list[tuple[str, ...]]:
-        first = self._shortest(source, target, frozenset(), frozenset())
-        if first is None:
-            return []
-        found = [first]
-        candidates: list[tuple[int, int, tuple[str, ...]]] = []
-        known = {first[2]}
-        while len(found) < k:
-            _, _, path = found[-1]
-            for i in range(len(path)):
-                root, spur = path[:i], self.links[path[i]].source
-                passed = frozenset(self.links[link_id].source for link_id in root)
-                taken = frozenset(other[i] for _, _, other in found if other[:i] == root)
-                rest = self._shortest(spur, target, taken, passed)
-                if rest is not None and (whole := root + rest[2]) not in known:
-                    known.add(whole)
-                    cost = sum(_metric(self.links[link_id]) for link_id in whole)
-                    heapq.heappush(candidates, (cost, len(whole), whole))
-            if not candidates:
-                break
-            found.append(heapq.heappop(candidates))
-        return [path for _, _, path in found]
-
-    def _shortest(
-        self, source: str, target: str, without_links: frozenset[str], without_nodes: frozenset[str]
-    ) -> tuple[int, int, tuple[str, ...]] | None:
-        """Dijkstra's algorithm: (sum of metrics, hops, path); the heap's key makes ties deterministic."""
-        if source == target:
-            return None
-        order = count()
-        heap: list[tuple[int, int, tuple[str, ...], int, str]] = [(0, 0, (), next(order), source)]
-        settled = set(without_nodes)
-        while heap:
-            cost, hops, path, _, node = heapq.heappop(heap)
-            if node == target:
-                return cost, hops, path
-            if node in settled:
-                continue
-            settled.add(node)
-            for link in self._out.get(node, ()):
-                if link.target not in settled and link.id not in without_links:
-                    heapq.heappush(heap, (cost + _metric(link), hops + 1, (*path, link.id), next(order), link.target))
-        return None
+    def _most(self, link_id: str, begin_us: int, end_us: int) -> int:
+        """The most that the link carries at an instant of [begin, end); 0 when the interval is empty."""
+        steps = self._capacities[link_id]
+        ends = [begin for begin, _ in steps[1:]]
+        return max(
+            (rate for (begin, rate), end in zip(steps, [*ends, FOREVER_US], strict=True) if begin < end_us and end > begin_us),
+            default=0,
+        )
 
 
 def _metric(link: Link) -> int:

@@ -45,7 +45,7 @@ class Books:
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:
         self.records = dict(records)
-        self.network = Network(record.link for record in records.values())
+        self.network = Network((record.link for record in records.values()), previous=self.network)
         self.hosts = frozenset(record.host for record in records.values() if record.host is not None)
         for link_id in [gone for gone in self.calendars if gone not in records]:
             del self.calendars[link_id], self.versions[link_id]

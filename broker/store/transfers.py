@@ -10,7 +10,8 @@ import orjson
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.plan import Segment
+from broker.core.plan import Segment, total_rates
+from broker.core.request import NO_OPTIONS, Options
 from broker.core.transfer import LIVE, State
 from broker.core.units import MICROBITS_PER_BYTE
 from broker.store import bulk
@@ -29,13 +30,16 @@ class Transfer:
     planner: str
     source: str
     destination: str
-    volume_bytes: int
+    volume_bytes: int | None
+    duration_us: int | None
     booked_bytes: int
     rate_max_bps: int | None
     rate_min_bps: int | None
     not_before_us: int
     deadline_us: int | None
     priority: int
+    best_effort: bool
+    options: Options
     project: str | None
     label: str | None
     payload: Json | None
@@ -82,6 +86,16 @@ class Transfer:
         )
         return min(self.carried_bytes + sum(clipped) // MICROBITS_PER_BYTE, self.booked_bytes)
 
+    def held_by(self, instant_us: int) -> int:
+        """Microseconds of `duration_us` (class 2) during which capacity was held by `instant_us`."""
+        return sum(min(end, instant_us) - begin for begin, end, _ in total_rates(self.segments) if begin < instant_us)
+
+    def complete_by(self, instant_us: int) -> bool:
+        """Has all of it been carried, or held, by then?"""
+        if self.duration_us is not None:
+            return self.held_by(instant_us) >= self.duration_us
+        return self.carried_by(instant_us) >= self.booked_bytes
+
     def links(self) -> set[str]:
         return {link_id for segment in self.segments for link_id in segment.path}
 
@@ -89,7 +103,9 @@ class Transfer:
 _COLUMNS = tuple(field.name for field in fields(Transfer))
 _values = attrgetter(*_COLUMNS)
 _STATE, _SEGMENTS = _COLUMNS.index("state"), _COLUMNS.index("segments")
-_JSON = tuple(_COLUMNS.index(name) for name in ("payload", "metadata", "reason"))
+_OPTIONS = _COLUMNS.index("options")
+_JSON = tuple(_COLUMNS.index(name) for name in ("options", "payload", "metadata", "reason"))
+_OPTION_NAMES = tuple(field.name for field in fields(Options))
 _SELECT = select(*(transfers.c[name] for name in _COLUMNS))
 
 
@@ -97,14 +113,28 @@ def _to_row(transfer: Transfer) -> list[Any]:
     row = list(_values(transfer))
     row[_STATE] = str(row[_STATE])
     row[_SEGMENTS] = orjson.dumps([tuple(segment) for segment in transfer.segments]).decode()
+    row[_OPTIONS] = None if transfer.options is NO_OPTIONS else _special(transfer.options)
     for index in _JSON:
         if row[index] is not None:
             row[index] = orjson.dumps(row[index]).decode()
     return row
 
 
+def _special(options: Options) -> Json | None:
+    """What differs from the defaults, by name; None when nothing does."""
+    return {name: value for name in _OPTION_NAMES if (value := getattr(options, name)) != getattr(NO_OPTIONS, name)} or None
+
+
+def _options(kept: Json | None) -> Options:
+    if kept is None:
+        return NO_OPTIONS
+    path = kept.get("path")
+    return Options(**{**kept, "path": None if path is None else tuple(path)})
+
+
 def _from_row(row: Row[Any]) -> Transfer:
     values = list(row)
+    values[_OPTIONS] = _options(values[_OPTIONS])
     values[_STATE] = State(values[_STATE])
     values[_SEGMENTS] = tuple([Segment(begin, end, rate, tuple(path)) for begin, end, rate, path in values[_SEGMENTS]])
     return Transfer(*values)
@@ -195,6 +225,21 @@ async def due(connection: AsyncConnection, now_us: int, grace_us: int, lost_us: 
     """
     rows = await connection.execute(_DUE, {"now": now_us, "grace": grace_us, "lost": lost_us, "limit": limit})
     return [(row.id, row.what) for row in rows]
+
+
+_DISPLACEABLE = text("""
+    SELECT id FROM transfers AS t
+    WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') AND best_effort AND NOT paused AND priority < :priority AND finish_us > :from_us
+        AND EXISTS (SELECT 1 FROM ledger WHERE transfer_id = t.id AND link_id = ANY(:links) AND end_us > :from_us)
+    ORDER BY priority, created_us DESC, id DESC LIMIT :limit""")
+
+
+async def displaceable(
+    connection: AsyncConnection, links: Iterable[str], priority: int, from_us: int, limit: int = 1000
+) -> list[str]:
+    """Live best-effort transfers below `priority` with something booked on any of the links after `from_us`: the least important first."""
+    values = {"links": sorted(links), "priority": priority, "from_us": from_us, "limit": limit}
+    return list((await connection.execute(_DISPLACEABLE, values)).scalars())
 
 
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
