@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.calendar import Calendar
 from broker.core.plan import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import round_up
@@ -19,6 +20,19 @@ from broker.store.transfers import Transfer
 
 # How many refusals of one batch get the list of reservations that stand in their way: each costs a query under the links' locks.
 _EXPLAINED = 16
+# How many refusals of one batch get counter-offers: each costs a search, while everybody else waits for the locks.
+_OFFERED = 64
+
+
+class NotLocked(Exception):
+    """A planner looked at a link that is not locked: the network changed its choice of paths since the links were locked. Lock anew."""
+
+
+class LockedCalendars(dict[str, Calendar]):
+    """gamma(t) of the locked links alone: what is not locked may be out of date, and must not be planned on."""
+
+    def __missing__(self, link_id: str) -> Calendar:
+        raise NotLocked(link_id)
 
 
 class Batch:
@@ -29,6 +43,10 @@ class Batch:
         self.transfers = found
         self.now_us = now_us
         self.heads = dict(heads)
+        every_link = len(heads) >= len(books.calendars)
+        self.calendars: Mapping[str, Calendar] = (
+            books.calendars if every_link else LockedCalendars({link_id: books.calendars[link_id] for link_id in heads})
+        )
         self.touched: set[str] = set()  # hosts whose assignments changed
         self.journal = Journal(books.calendars)
         self._owners: list[str] = []  # transfer of each journal entry
@@ -36,6 +54,7 @@ class Batch:
         self._changed: dict[str, Transfer] = {}
         self._events: list[Event] = []
         self._unexplained: list[tuple[Problem, Binding]] = []
+        self._offers_left = _OFFERED
 
     # -- what commands do -------------------------------------------------------------------------------------------------
 
@@ -96,6 +115,11 @@ class Batch:
             self._unexplained.append((problem, binding))
         return problem
 
+    def may_offer(self) -> bool:
+        """Is there time to look for counter-offers to one more refusal?"""
+        self._offers_left -= 1
+        return self._offers_left >= 0
+
     def event(self, event: Event) -> None:
         self._events.append(event)
 
@@ -154,6 +178,8 @@ def summary(transfer: Transfer) -> dict[str, Any]:
         "plan_revision": transfer.plan_revision,
     }
     for name in (
+        "duration_us",
+        "best_effort",
         "deadline_us",
         "rate_max_bps",
         "priority",
