@@ -43,6 +43,13 @@ class Settings(BaseSettings):
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)
 
+    job_slots: int = Field(default=1, ge=0, le=64, description="long jobs at once, on all workers together; 0: they wait")
+    job_queue: int = Field(default=100, ge=1, description="most jobs that may wait")
+    job_lost_s: int = Field(default=15, ge=3, description="a job whose worker is silent for so long is started again")
+    job_time_limit_s: int = Field(default=3600, ge=1, description="a job that takes longer has failed")
+    job_memory_mb: int = Field(default=4096, ge=256, description="a job whose process needs more has failed")
+    plan_limit: int = Field(default=2000, ge=1, description="most transfers that one re-optimisation may move")
+
 
 @cache
 def settings() -> Settings:

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.api.metrics import Metrics
 from broker.api.wakeups import Wakeups
 from broker.core.identifiers import identifier
+from broker.core.reverse import reverses
 from broker.core.units import US_PER_S
 from broker.desk.admit import Policy
 from broker.desk.desk import Desk
@@ -35,6 +36,7 @@ class Broker:
     wakeups: Wakeups
     metrics: Metrics
     _links: Mapping[str, LinkRecord] = field(default_factory=dict)
+    _reverses: Mapping[str, str] = field(default_factory=dict)
     _links_version: int = -1
 
     @property
@@ -49,8 +51,14 @@ class Broker:
         version = await bookings.topology_version(connection)
         if version != self._links_version:
             self._links = await bookings.load_links(connection)
+            self._reverses = reverses(record.link for record in self._links.values())
             self._links_version = version
         return self._links
+
+    async def reverses(self, connection: AsyncConnection) -> Mapping[str, str]:
+        """The way back of each link that has one, as the network is now."""
+        await self.links(connection)
+        return self._reverses
 
     def new_id(self, prefix: str) -> str:
         return identifier(prefix, self.clock(), os.urandom(10))

@@ -134,7 +134,8 @@ def quote(planner: str, result: Plan | Problem, links: Mapping[str, LinkRecord])
     return {"planner": planner, "admitted": True, "plan": plan(planner, result.segments, links), "problem": None}
 
 
-def link(record: LinkRecord) -> Json:
+def link(record: LinkRecord, reverse: str | None) -> Json:
+    """`reverse` is the link back between the same two nodes."""
     described = record.link
     return {
         "id": described.id,
@@ -147,6 +148,7 @@ def link(record: LinkRecord) -> Json:
         "metric": described.metric,
         "available": [{"from": format_time(begin), "bps": bps} for begin, bps in described.available],
         "windows": [window(item) for item in record.windows],
+        "reverse": reverse,
         "host": record.host,
         "version": record.version,
         "revision": record.revision,

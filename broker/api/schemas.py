@@ -371,6 +371,7 @@ class LinkOut(BaseModel):
     metric: int | None
     available: list[dict[str, Any]]
     windows: list[WindowOut]
+    reverse: str | None = Field(description="the link back between the same two nodes")
     host: str | None
     version: int
     revision: int
@@ -381,10 +382,12 @@ class CalendarStep(BaseModel):
     capacity_bps: int
     booked_bps: int
     free_bps: int
+    reverse_booked_bps: int | None = Field(default=None, description="with reverse=true: what is booked on the way back")
 
 
 class CalendarOut(BaseModel):
     link: str
+    reverse: str | None = Field(default=None, description="with reverse=true: the link back between the same two nodes")
     begin: str
     end: str
     decimated: bool

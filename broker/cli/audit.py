@@ -13,6 +13,8 @@ MEANINGS = {
     "over_capacity": "no link is booked over its capacity at any instant",
     "volume_not_carried": "every live transfer's segments carry its volume",
     "outside_the_times_asked": "no segment lies before not_before, after the deadline, or above Rmax",
+    "paths_add_up_to_more": "a transfer uses one path at a time, or several that together keep to Rmax",
+    "holding_time_broken": "holding times are as long as asked, without a gap, at no less than Rmin",
     "ledger_differs_from_plan": "the ledger holds exactly what the plans say",
     "ended_but_booked": "what has ended holds no capacity",
     "head_behind_ledger": "each link's version is its newest booking's",

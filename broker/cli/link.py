@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`bwb link`: the network, what is free of it when, and maintenance windows."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -158,6 +159,9 @@ def calendar(
     end: Annotated[str, typer.Option("--to", parser=WHEN, metavar="WHEN", help="As --from.")] = "+1h",
     steps: Annotated[bool, typer.Option("--steps", help="Also the figures.")] = False,
     points: Annotated[int, typer.Option(min=2, max=100_000, help="More steps than this are thinned out, keeping peaks.")] = 2000,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", help="With --steps: also what is booked on the way back, which acknowledgements share.")
+    ] = False,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,15 +173,19 @@ def calendar(
       bwb link calendar L1 --from 2026-12-01T00:00:00Z --to 2026-12-02T00:00:00Z --steps
     """
     with context.broker(state_dir, as_json) as broker:
-        found = broker.calendar(link_id, begin, end, points)
+        found = broker.calendar(link_id, begin, end, points, reverse)
     if as_json:
         context.show_json(found)
         return
     context.say(plot.calendar(found, context.out.width))
     if steps:
-        rows = context.table("From", "Capacity", "Booked", "Free", right=("Capacity", "Booked", "Free"))
+        columns = {"Capacity": "capacity_bps", "Booked": "booked_bps", "Free": "free_bps"}
+        if reverse:
+            columns["Booked on the way back"] = "reverse_booked_bps"
+        rows = context.table("From", *columns, right=tuple(columns))
         for step in found["steps"]:
-            rows.add_row(step["begin"], *(show_rate(step[name]) for name in ("capacity_bps", "booked_bps", "free_bps")))
+            figures: Mapping[str, Any] = step
+            rows.add_row(step["begin"], *(show_rate(figures[name]) for name in columns.values()))
         context.show_table(rows)
         if found["decimated"]:
             context.say(f"thinned out to {len(found['steps'])} steps; --points gives more")
@@ -246,6 +254,7 @@ def _show_link(found: Link) -> None:
             "channel": None if found["channel_bps"] is None else show_rate(found["channel_bps"]),
             "slot": None if found["slot_us"] == 1 else f"{found['slot_us']} µs",
             "metric": found["metric"],
+            "way back": found["reverse"],
             "NIC of host": found["host"],
             "revision": found["revision"],
         }

@@ -168,9 +168,11 @@ class BrokerClient:
     def delete_link(self, link_id: str) -> None:
         self._write("DELETE", f"links/{_part(link_id)}")
 
-    def calendar(self, link_id: str, begin: str | None = None, end: str | None = None, points: int | None = None) -> Calendar:
-        """Steps of capacity, booked and free rate; by default of the next 24 hours."""
-        wanted = {"from": begin, "to": end, "points": points}
+    def calendar(
+        self, link_id: str, begin: str | None = None, end: str | None = None, points: int | None = None, reverse: bool = False
+    ) -> Calendar:
+        """Steps of capacity, booked and free rate; by default of the next 24 hours. With `reverse`, also what is booked on the way back."""
+        wanted = {"from": begin, "to": end, "points": points, "reverse": "true" if reverse else None}
         parameters = {name: value for name, value in wanted.items() if value is not None}
         return cast(Calendar, self._read("GET", f"links/{_part(link_id)}/calendar", params=parameters))
 

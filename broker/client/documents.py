@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON documents that the broker answers with. api-spec/openapi.yaml defines them; a test compares field by field."""
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Segment(TypedDict):
@@ -95,6 +95,7 @@ class Link(TypedDict):
     metric: int | None
     available: list[dict[str, Any]]
     windows: list[Window]
+    reverse: str | None
     host: str | None
     version: int
     revision: int
@@ -112,10 +113,12 @@ class CalendarStep(TypedDict):
     capacity_bps: int
     booked_bps: int
     free_bps: int
+    reverse_booked_bps: NotRequired[int | None]
 
 
 class Calendar(TypedDict):
     link: str
+    reverse: NotRequired[str | None]
     begin: str
     end: str
     decimated: bool

@@ -39,6 +39,13 @@ class Calendar:
         """The capacity function itself, without bookings."""
         return self._capacity
 
+    def copy(self) -> "Calendar":
+        """Another one that says the same: for planners that try out bookings."""
+        same = Calendar.__new__(Calendar)
+        same._capacity, same.n = self._capacity, self.n
+        same.times, same.free = self.times.copy(), self.free.copy()
+        return same
+
     def book(self, begin_us: int, end_us: int, rate_bps: int) -> None:
         """Take `rate_bps` on [begin, end). A negative rate gives it back."""
         if begin_us >= end_us:

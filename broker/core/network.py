@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import lcm
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from broker.core.capacity import Window, capacity_steps
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES, payload_rate
 from broker.core.paths import Edge, Path, Paths
 from broker.core.request import FieldProblem
+from broker.core.reverse import reverse_path, reverses
 from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
@@ -123,7 +125,10 @@ class Network:
         return routes
 
     def below(self, least_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
-        """Ids of the links that carry `least_bps` at no instant of [begin, end): down, or too small. At once when no link ever carries less."""
+        """Ids of the links that carry `least_bps` at no instant of [begin, end), which is not empty: they are down, or too small.
+
+        At once when no link ever carries less.
+        """
         found = []
         for lowest, name in self._lowest:
             if lowest >= least_bps:
@@ -131,6 +136,18 @@ class Network:
             if self._most(name, begin_us, end_us) < least_bps:
                 found.append(name)
         return frozenset(found)
+
+    @cached_property
+    def _reverses(self) -> Mapping[str, str]:
+        return reverses(self.links.values())
+
+    def reverse(self, link_id: str) -> str | None:
+        """The link back between the same two nodes, None where there is none (see `broker.core.reverse`)."""
+        return self._reverses.get(link_id)
+
+    def reverse_path(self, path: Path) -> Path | None:
+        """The way back along `path`, for the load that meets its acknowledgements; None where a link is one way."""
+        return reverse_path(path, self._reverses)
 
     def along(self, path: Path) -> Route:
         """The route over the links of `path`, which must exist."""

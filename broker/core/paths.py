@@ -69,6 +69,8 @@ class Paths:
 
     def shortest(self, source: str, target: str, k: int, without: frozenset[str]) -> tuple[Path, ...]:
         """At most `k` loop-free paths that use no link of `without`, in order of metric, hops and ids."""
+        if source == target:
+            return ()
         question = _Question(source, target, k, without)
         answer = self._answers.get(question)
         if answer is None:
@@ -80,7 +82,7 @@ class Paths:
     def _find(self, question: _Question) -> list[Path]:
         source, target, k, without = question
         distances = self._distances_to(target)
-        if source == target or source not in distances:
+        if source not in distances:
             return []
         found: list[Path] = []
         order = count()

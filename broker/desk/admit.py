@@ -2,23 +2,33 @@
 """Admission: requests become plans, plans become bookings; and the same question without booking (quotes)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.network import Network, Route
-from broker.core.plan import Plan, Refusal, verify
-from broker.core.request import Request
+from broker.core.plan import Plan, Refusal
+from broker.core.request import NO_OPTIONS, Options, Request
 from broker.core.transfer import Mode, State
-from broker.core.units import MAX_TIME_US, MAX_VOLUME_BYTES, US_PER_S, format_time, volume_of
+from broker.core.units import MAX_VOLUME_BYTES, US_PER_S, format_time, volume_of
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
+from broker.desk.explain import Changes, Question
+from broker.desk.planning import (
+    JOINT,
+    checked,
+    joint_planner,
+    plan_or_refuse,
+    planned,
+    planned_together,
+    planner_named,
+    refused,
+    routed_links,
+    routes,
+)
 from broker.desk.problems import Problem
-from broker.planners import PLANNERS
-from broker.planners.offers import binding, counter_offer
-from broker.planners.signature import Planner
 from broker.store import transfers
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
@@ -33,13 +43,15 @@ class Policy:
     replan_lead_us: int = 500_000
     managed_margin_ppm: int = 10_000
     managed_margin_us: int = 50_000
+    # Everybody waits while requests are planned together: more than these belong into POST /v1/plans.
+    most_together: int = 100
 
-    def with_margin(self, volume_bytes: int, rate_max_bps: int | None, route: Route | None) -> int:
+    def with_margin(self, volume_bytes: int, rate_max_bps: int | None, paths: Iterable[Route]) -> int:
         """What to book for a managed transfer of so many bytes (Veeraraghavan et al. 2004, section 4.3).
 
         A share of the volume for retransmission, and a time at full rate for starts and steps that take effect a little late.
         """
-        ceiling = route.ceiling_bps if route is not None else 0
+        ceiling = max((route.ceiling_bps for route in paths), default=0)
         rate = ceiling if rate_max_bps is None else min(rate_max_bps, ceiling)
         share = -(-volume_bytes * self.managed_margin_ppm // 1_000_000)
         return min(volume_bytes + share + volume_of(rate, self.managed_margin_us), MAX_VOLUME_BYTES)
@@ -67,11 +79,17 @@ class Ask:
     payload: dict[str, Any] | None = None
     mechanism: str | None = None
     metadata: dict[str, Any] | None = None
+    options: Options = NO_OPTIONS
+    best_effort: bool = False
+    preempt: bool = False
 
 
 @dataclass(slots=True)
 class Admit:
-    """Admit each ask for itself: a result is a list of Transfer or Problem, in the order of `asks`."""
+    """Admit each ask for itself: a result is a list of Transfer or Problem, in the order of `asks`.
+
+    Asks with one joint planner are planned together, where the first of them stands.
+    """
 
     asks: Sequence[Ask]
     owner: str
@@ -82,10 +100,20 @@ class Admit:
         return ()
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return routed_links(books.network, self.asks)
+        return asked_links(self.asks, books)
 
     def decide(self, batch: Batch) -> list[Transfer | Problem]:
-        return [self._admit(ask, batch) for ask in self.asks]
+        results: dict[int, Transfer | Problem] = {}
+        for index, ask in enumerate(self.asks):
+            if index in results:
+                continue
+            alike = [i for i, other in enumerate(self.asks) if other.planner == ask.planner] if ask.planner in JOINT else [index]
+            if len(alike) > 1:
+                answers = self._admit_together([self.asks[i] for i in alike], batch)
+                results.update(zip(alike, answers, strict=True))
+            else:
+                results[index] = self._admit(ask, batch)
+        return [results[index] for index in range(len(self.asks))]
 
     def answer(self, result: list[Transfer | Problem]) -> Any:
         return [[r.code, r.detail, r.more] if isinstance(r, Problem) else r.id for r in result]
@@ -98,17 +126,47 @@ class Admit:
         try:
             mode = mode_of(ask, batch.books)
             request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
-            plan = plan_or_refuse(request, ask.planner, batch)
+            question = question_of(ask, mode, self.policy, batch.books.network)
+            plan = plan_or_refuse(request, ask.planner, batch, question)
         except Problem as problem:
             return problem
+        return self._book(ask, mode, request, plan, batch)
+
+    def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
+        """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
+        if len(asks) > self.policy.most_together:
+            detail = f"{asks[0].planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
+            advice = "send smaller batches, or book with vbls and have them planned together afterwards by POST /v1/plans"
+            return [Problem("too-large", f"{detail}; {advice}", {"limit": self.policy.most_together})] * len(asks)
+        results: dict[int, Transfer | Problem] = {}
+        wanted: list[tuple[int, Mode, Request]] = []
+        for index, ask in enumerate(asks):
+            try:
+                mode = mode_of(ask, batch.books)
+                wanted.append((index, mode, request_of(ask, mode, self.policy, batch.books.network, batch.now_us)))
+            except Problem as problem:
+                results[index] = problem
+        planner = joint_planner(asks[0].planner)
+        answers = planned_together([request for _, _, request in wanted], planner, batch)
+        refusals: list[tuple[int, Mode, Request, Refusal]] = []
+        for (index, mode, request), answer in zip(wanted, answers, strict=True):
+            verified = checked(request, answer, batch)
+            if isinstance(verified, Plan):
+                results[index] = self._book(asks[index], mode, request, verified, batch)
+            else:
+                refusals.append((index, mode, request, verified))
+        for index, mode, request, refusal in refusals:
+            question = question_of(asks[index], mode, self.policy, batch.books.network)
+            results[index] = refused(request, planner, refusal, batch, question)
+        return [results[index] for index in range(len(asks))]
+
+    def _book(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer:
         transfer = self._transfer(ask, mode, request, plan, batch.now_us)
         batch.book(transfer.id, plan.segments)
         batch.add(transfer, self.owner)
         return transfer
 
     def _transfer(self, ask: Ask, mode: Mode, request: Request, plan: Plan, now_us: int) -> Transfer:
-        assert ask.volume_bytes is not None
-        assert request.volume_bytes is not None
         return Transfer(
             id=ask.id,
             state=State.HELD if ask.hold else State.RESERVED,
@@ -117,12 +175,15 @@ class Admit:
             source=ask.source,
             destination=ask.destination,
             volume_bytes=ask.volume_bytes,
-            booked_bytes=request.volume_bytes,
+            duration_us=ask.duration_us,
+            booked_bytes=plan.volume_bytes if request.volume_bytes is None else request.volume_bytes,
             rate_max_bps=ask.rate_max_bps,
             rate_min_bps=ask.rate_min_bps,
             not_before_us=request.not_before_us,
             deadline_us=ask.deadline_us,
             priority=ask.priority,
+            best_effort=ask.best_effort,
+            options=ask.options,
             project=ask.project,
             label=ask.label,
             payload=ask.payload,
@@ -162,23 +223,30 @@ class Quote(Unkeyed):
         return ()
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return routed_links(books.network, [self.ask])
+        return asked_links([self.ask], books)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
+        network = batch.books.network
         mode = mode_of(self.ask, batch.books)
-        request = request_of(self.ask, mode, self.policy, batch.books.network, batch.now_us)
+        request = request_of(self.ask, mode, self.policy, network, batch.now_us)
+        question = question_of(self.ask, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
-        for planner in self.planners:
+        for name in self.planners:
             try:
-                answers[planner] = plan_or_refuse(request, planner, batch)
+                planner = planner_named(name)
+                answer = planned(request, planner, batch)
+                answers[name] = answer if isinstance(answer, Plan) else refused(request, planner, answer, batch, question)
             except Problem as problem:
-                answers[planner] = problem
+                answers[name] = problem
         return answers
 
 
-def routed_links(network: Network, asks: Iterable[Ask]) -> set[str]:
-    routes = {(ask.source, ask.destination) for ask in asks}
-    return {link_id for pair in routes if (route := network.route(*pair)) is not None for link_id in route.path}
+def asked_links(asks: Iterable[Ask], books: Books) -> set[str]:
+    """Every link that plans for the asks may book."""
+    found: set[str] = set()
+    for ask in asks:
+        found |= routed_links(books, ask.source, ask.destination, ask.options, ask.rate_min_bps, ask.not_before_us)
+    return found
 
 
 def mode_of(ask: Ask, books: Books) -> Mode:
@@ -188,9 +256,7 @@ def mode_of(ask: Ask, books: Books) -> Mode:
             raise Problem.of_field(name, f"host {node!r} is drained: it finishes what it has and takes nothing new", "conflict")
     both_hosts = ask.source in books.hosts and ask.destination in books.hosts
     has_file = bool(ask.payload and ask.payload.get("path"))
-    if ask.mode is None:
-        return Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
-    mode = Mode(ask.mode)
+    mode = Mode(ask.mode) if ask.mode is not None else Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
     if mode in (Mode.WRAPPED, Mode.OBSERVED):
         raise Problem.of_field("mode", f"{mode} transfers are not served by this version; use managed or reserve", "unsupported")
     if mode is Mode.MANAGED:
@@ -201,7 +267,25 @@ def mode_of(ask: Ask, books: Books) -> Mode:
             raise Problem.of_field(
                 "payload.path", "a managed transfer needs the file to send, relative to the sender's served folder"
             )
+        refuse_unmanageable(ask.duration_us, ask.options)
     return mode
+
+
+def refuse_unmanageable(duration_us: int | None, options: Options) -> None:
+    """What the agents cannot do. Raises Problem."""
+    if duration_us is not None:
+        detail = "a managed transfer moves a file, which has a size; give volume_bytes, or mode reserve to hold capacity for a time"
+        raise Problem.of_field("duration_s", detail, "unsupported")
+    if options.split:
+        detail = "the agents send over one TCP connection, which takes one path; leave it out, or use mode reserve"
+        raise Problem.of_field("split", detail, "unsupported")
+
+
+def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
+    def again(changes: Changes, now_us: int) -> Request:
+        return request_of(replace(ask, **changes), mode, policy, network, now_us)
+
+    return Question(ask.volume_bytes, ask.deadline_us, again)
 
 
 def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
@@ -209,7 +293,7 @@ def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: i
     lead = policy.managed_lead_us if mode is Mode.MANAGED else 0
     volume = ask.volume_bytes
     if volume is not None and mode is Mode.MANAGED:
-        volume = policy.with_margin(volume, ask.rate_max_bps, network.route(ask.source, ask.destination))
+        volume = policy.with_margin(volume, ask.rate_max_bps, routes(network, ask.source, ask.destination, ask.options))
     if ask.deadline_us is not None and ask.deadline_us <= now_us:
         raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")
     request = Request(
@@ -223,6 +307,7 @@ def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: i
         deadline_us=ask.deadline_us,
         duration_us=ask.duration_us,
         priority=ask.priority,
+        options=ask.options,
     )
     if ask.deadline_us is not None and request.deadline_us is not None and request.deadline_us <= request.not_before_us:
         raise Problem.of_field(
@@ -233,49 +318,3 @@ def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: i
         errors = [{"field": problem.field, "detail": problem.detail} for problem in problems]
         raise Problem("invalid", "; ".join(f"{problem.field}: {problem.detail}" for problem in problems), {"errors": errors})
     return request
-
-
-def planner_named(name: str) -> Planner:
-    planner = PLANNERS.get(name)
-    if planner is None:
-        known = ", ".join(sorted(PLANNERS))
-        raise Problem.of_field("planner", f"{name!r} is unknown; there are: {known}", "unknown-planner")
-    return planner
-
-
-def plan_or_refuse(request: Request, planner_name: str, batch: Batch) -> Plan:
-    """A verified plan on the present calendars; raises Problem with binding link and counter-offers."""
-    planner = planner_named(planner_name)
-    network, calendars = batch.books.network, batch.books.calendars
-    plan = planner.plan(request, network, calendars, fewest_rows=True)
-    if isinstance(plan, Plan):
-        verify(request, plan, network.links, calendars)
-        if plan.finish_us <= MAX_TIME_US:
-            return plan
-        plan = Refusal("infeasible", "it would not end before the year 10000", "volume_bytes")
-    errors = [{"field": plan.field, "detail": plan.detail}] if plan.field else []
-    if plan.code == "no_path":
-        both_known = request.source in network.nodes and request.destination in network.nodes
-        raise Problem("no-path" if both_known else "unknown-node", plan.detail, {"errors": errors})
-    if plan.code == "unsupported":
-        raise Problem("unsupported", plan.detail, {"errors": errors})
-    offer = counter_offer(planner, request, network, calendars)
-    offers: list[dict[str, Any]] = []
-    if offer.earliest_finish_us is not None:
-        finish = format_time(offer.earliest_finish_us)
-        offers.append({"kind": "earliest_finish", "finish": finish, "detail": f"without a deadline it would finish at {finish}"})
-        offers.append({"kind": "smallest_deadline", "deadline": finish, "detail": f"the same request with the deadline {finish}"})
-    if offer.largest_volume_bytes is not None:
-        volume = offer.largest_volume_bytes
-        offers.append(
-            {"kind": "largest_volume", "volume_bytes": volume, "detail": f"{volume} bytes by the deadline that was asked"}
-        )
-    problem = Problem("infeasible", plan.detail, {"errors": errors, "binding": None, "counter_offers": offers})
-    where = binding(request, network, calendars)
-    if where is not None:
-        problem.more["binding"] = {
-            "link": where.link,
-            "interval": {"from": format_time(where.begin_us), "to": format_time(where.end_us)},
-            "reservations": [],
-        }
-    raise batch.explain(problem, where)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.calendar import Calendar
 from broker.core.plan import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
-from broker.core.units import round_up
+from broker.core.units import US_PER_S, round_up
 from broker.desk.books import Booking, Books, Journal
 from broker.desk.problems import Problem
 from broker.planners.offers import Binding
@@ -55,6 +55,7 @@ class Batch:
         self._events: list[Event] = []
         self._unexplained: list[tuple[Problem, Binding]] = []
         self._offers_left = _OFFERED
+        self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
 
     # -- what commands do -------------------------------------------------------------------------------------------------
 
@@ -123,14 +124,22 @@ class Batch:
     def event(self, event: Event) -> None:
         self._events.append(event)
 
+    def also(self, write: Callable[[AsyncConnection], Awaitable[None]]) -> None:
+        """Something beside to be written in the same transaction. To be called when nothing can be refused any more."""
+        self._also.append(write)
+
     def mark(self) -> tuple[int, ...]:
-        return len(self.journal.done), len(self._events)
+        return len(self.journal.done), len(self._events), len(self._new), len(self._changed)
 
     def back_to(self, mark: tuple[int, ...]) -> None:
-        """Undo what a refused command booked. Commands add and change transfers only after everything that can be refused."""
-        booked, noted = mark
+        """Undo what a refused or failed command booked, added and noted. Commands change transfers only after all that can be refused."""
+        booked, noted, added, changed = mark
         self.journal.undo(booked)
         del self._owners[booked:], self._events[noted:]
+        while len(self._new) > added:
+            del self.transfers[self._new.popitem()[0]]
+        while len(self._changed) > changed:
+            self._changed.popitem()
 
     @property
     def wrote(self) -> bool:
@@ -149,6 +158,8 @@ class Batch:
         await events.append(connection, self._events)
         if self.touched:
             await hosts.bump(connection, self.touched)
+        for write in self._also:
+            await write(connection)
 
     def _ledger_rows(self) -> list[LedgerRow]:
         rows = []
@@ -170,7 +181,7 @@ class Batch:
 
 def summary(transfer: Transfer) -> dict[str, Any]:
     """What of a transfer events show: enough to see what changed."""
-    shown = {
+    shown: dict[str, Any] = {
         "state": str(transfer.state),
         "volume_bytes": transfer.volume_bytes,
         "start_us": transfer.start_us,
@@ -178,7 +189,6 @@ def summary(transfer: Transfer) -> dict[str, Any]:
         "plan_revision": transfer.plan_revision,
     }
     for name in (
-        "duration_us",
         "best_effort",
         "deadline_us",
         "rate_max_bps",
@@ -192,6 +202,8 @@ def summary(transfer: Transfer) -> dict[str, Any]:
     ):
         if value := getattr(transfer, name):
             shown[name] = value
+    if transfer.duration_us is not None:
+        shown["duration_s"] = transfer.duration_us / US_PER_S
     if transfer.paused:
         shown["paused"] = True
     return shown

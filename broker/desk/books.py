@@ -35,6 +35,7 @@ class Books:
         self.versions: dict[str, int] = {}
         self.hosts: frozenset[str] = frozenset()
         self.drained: frozenset[str] = frozenset()  # of these: the ones that take nothing new
+        self.looked_us = 0  # when the desk began to choose what to lock
         self._pruned_us = 0
 
     async def load_topology(self, connection: AsyncConnection) -> None:

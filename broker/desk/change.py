@@ -2,18 +2,20 @@
 """Changes to what is booked: PATCH, pause, resume, booking the rest anew. Each is checked like a new booking, and keeps the old when refused."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker.core.network import Network
 from broker.core.plan import Plan
-from broker.core.request import Request
+from broker.core.request import Options, Request
 from broker.core.transfer import Mode, State
-from broker.core.units import format_time
-from broker.desk.admit import Policy, plan_or_refuse, planner_named
+from broker.core.units import US_PER_S, format_time
+from broker.desk.admit import Policy, refuse_unmanageable
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
+from broker.desk.explain import Changes, Question
+from broker.desk.planning import booking_planner, plan_or_refuse, routed_links, routes
 from broker.desk.problems import Problem
 from broker.store.transfers import Transfer
 
@@ -30,12 +32,6 @@ class OneTransfer(Unkeyed):
 
     def transfer_ids(self) -> Iterable[str]:
         return (self.transfer_id,)
-
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
-        """Those of the route that a new plan would take."""
-        transfer = found.get(self.transfer_id)
-        route = books.network.route(transfer.source, transfer.destination) if transfer is not None else None
-        return set(route.path) if route is not None else set()
 
     def transfer(self, batch: Batch) -> Transfer:
         """The locked transfer. Raises Problem when there is none or it is another revision."""
@@ -59,75 +55,100 @@ class OneTransfer(Unkeyed):
         return transfer
 
 
+@dataclass(slots=True)
+class Replanning(OneTransfer):
+    """A command that may book other paths than the present plan takes."""
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        transfer = found.get(self.transfer_id)
+        return set() if transfer is None else plannable_links(books, transfer, self.options_of(transfer))
+
+    def options_of(self, transfer: Transfer) -> Options:
+        return transfer.options
+
+
+def plannable_links(books: Books, transfer: Transfer, options: Options | None = None) -> set[str]:
+    """Every link that a new plan for the transfer may book."""
+    wanted = transfer.options if options is None else options
+    return routed_links(books, transfer.source, transfer.destination, wanted, transfer.rate_min_bps, transfer.not_before_us)
+
+
 _ABSENT: Any = object()
+_PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
+_BOOKED = ("booked_bytes", "duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
 
 
 @dataclass(slots=True)
-class Change(OneTransfer):
+class Change(Replanning):
     """PATCH: only the given fields change. Whatever concerns the booking makes a new plan for what is not yet carried."""
 
     policy: Policy = field(default_factory=Policy)
     volume_bytes: int = _ABSENT
+    duration_us: int = _ABSENT
     rate_max_bps: int | None = _ABSENT
     rate_min_bps: int | None = _ABSENT
     not_before_us: int | None = _ABSENT
     deadline_us: int | None = _ABSENT
     priority: int = _ABSENT
+    best_effort: bool = _ABSENT
     planner: str = _ABSENT
     label: str | None = _ABSENT
     project: str | None = _ABSENT
     metadata: dict[str, Any] | None = _ABSENT
+    options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
 
-    _BOOKING = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner")
+    def options_of(self, transfer: Transfer) -> Options:
+        return replace(transfer.options, **self.options) if self.options else transfer.options
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
         before = summary(transfer)
         wanted = self._wanted(transfer, batch.books.network)
-        if not self._concerns_booking(transfer, wanted):
+        if all(getattr(wanted, name) == getattr(transfer, name) for name in _BOOKED):
             pass
         elif transfer.paused:
             # There is nothing to plan until it is resumed, but what could never be planned is refused now.
-            request_rest(transfer, wanted, wanted.booked_bytes - transfer.carried_bytes, max(wanted.not_before_us, batch.now_us))
+            request_rest(transfer, wanted, None, batch.now_us, max(wanted.not_before_us, batch.now_us))
         else:
-            plan_rest(batch, transfer, wanted, remaining=None, not_before_us=wanted.not_before_us, policy=self.policy)
+            plan_rest(batch, transfer, wanted, None, wanted.not_before_us, self.policy, explain=True)
             transfer.promised_us = transfer.finish_us
-        for name in ("volume_bytes", "booked_bytes", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner",
-                     "priority", "label", "project", "metadata"):  # fmt: skip
-            setattr(transfer, name, getattr(wanted, name))
+        wanted.give_to(transfer)
         batch.change(transfer, self.actor, "transfer.changed", before)
         return transfer
 
     def _wanted(self, transfer: Transfer, network: Network) -> "Wanted":
         wanted = Wanted.of(transfer)
-        for name in ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "label", "project", "metadata"):
+        for name in _PLAIN:
             given = getattr(self, name)
             if given is not _ABSENT:
                 setattr(wanted, name, given)
+        if self.options:
+            wanted.options = self.options_of(transfer)
         if self.not_before_us is not _ABSENT:
             if transfer.state is State.ACTIVE:
                 raise Problem.of_field("not_before", "the transfer has begun", "conflict")
             wanted.not_before_us = transfer.created_us if self.not_before_us is None else self.not_before_us
         if self.volume_bytes is not _ABSENT:
+            if transfer.volume_bytes is None:
+                raise Problem.of_field("volume_bytes", "this transfer holds capacity for a time; change duration_s", "conflict")
             if transfer.mode == Mode.MANAGED and transfer.state is State.ACTIVE and self.volume_bytes != transfer.volume_bytes:
                 raise Problem.of_field("volume_bytes", "the file is being sent; its size cannot change now", "conflict")
-            wanted.volume_bytes = self.volume_bytes
-            wanted.booked_bytes = self.volume_bytes
-            if transfer.mode == Mode.MANAGED:
-                route = network.route(transfer.source, transfer.destination)
-                wanted.booked_bytes = self.policy.with_margin(self.volume_bytes, wanted.rate_max_bps, route)
+            wanted.set_volume(self.volume_bytes, transfer, network, self.policy)
+        if self.duration_us is not _ABSENT:
+            if transfer.duration_us is None:
+                raise Problem.of_field("duration_s", "this transfer carries a volume; change volume_bytes", "conflict")
+            wanted.duration_us = self.duration_us
+        if transfer.mode == Mode.MANAGED:
+            refuse_unmanageable(wanted.duration_us, wanted.options)
         return wanted
-
-    def _concerns_booking(self, transfer: Transfer, wanted: "Wanted") -> bool:
-        names = ("booked_bytes", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner")
-        return any(getattr(wanted, name) != getattr(transfer, name) for name in names)
 
 
 @dataclass(slots=True)
 class Wanted:
     """What a changed transfer shall be; a refused change leaves the transfer itself untouched."""
 
-    volume_bytes: int
+    volume_bytes: int | None
+    duration_us: int | None
     booked_bytes: int
     rate_max_bps: int | None
     rate_min_bps: int | None
@@ -135,6 +156,8 @@ class Wanted:
     deadline_us: int | None
     planner: str
     priority: int
+    best_effort: bool
+    options: Options
     label: str | None
     project: str | None
     metadata: dict[str, Any] | None
@@ -142,6 +165,17 @@ class Wanted:
     @classmethod
     def of(cls, transfer: Transfer) -> "Wanted":
         return cls(*(getattr(transfer, name) for name in cls.__slots__))
+
+    def give_to(self, transfer: Transfer) -> None:
+        for name in self.__slots__:
+            setattr(transfer, name, getattr(self, name))
+
+    def set_volume(self, volume_bytes: int, transfer: Transfer, network: Network, policy: Policy) -> None:
+        """And what is to be booked for it."""
+        self.volume_bytes = self.booked_bytes = volume_bytes
+        if transfer.mode == Mode.MANAGED:
+            paths = routes(network, transfer.source, transfer.destination, self.options)
+            self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
 
 
 @dataclass(slots=True)
@@ -168,7 +202,7 @@ class Pause(OneTransfer):
 
 
 @dataclass(slots=True)
-class Resume(OneTransfer):
+class Resume(Replanning):
     """Book what is not yet carried, from now on."""
 
     policy: Policy = field(default_factory=Policy)
@@ -179,7 +213,7 @@ class Resume(OneTransfer):
             return transfer
         before = summary(transfer)
         not_before = max(transfer.not_before_us, batch.now_us)
-        plan_rest(batch, transfer, Wanted.of(transfer), remaining=None, not_before_us=not_before, policy=self.policy)
+        plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True)
         transfer.paused = False
         transfer.reason = None
         batch.change(transfer, self.actor, "transfer.resumed", before)
@@ -187,7 +221,7 @@ class Resume(OneTransfer):
 
 
 @dataclass(slots=True)
-class BookRest(OneTransfer):
+class BookRest(Replanning):
     """A sender fell behind what is booked: book what is missing anew. A deadline that cannot be kept any more is given up, with the reason."""
 
     safe_bytes: int = 0
@@ -199,9 +233,10 @@ class BookRest(OneTransfer):
         if transfer.paused:
             return transfer
         before = summary(transfer)
-        route = batch.books.network.route(transfer.source, transfer.destination)
+        assert transfer.volume_bytes is not None  # agents send files
+        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
         rate_max = self.achieved_bps or transfer.rate_max_bps
-        missing = self.policy.with_margin(max(transfer.volume_bytes - self.safe_bytes, 1), rate_max, route)
+        missing = self.policy.with_margin(max(transfer.volume_bytes - self.safe_bytes, 1), rate_max, paths)
         why = "the transfer fell behind its booking"
         if self.achieved_bps:
             why += f": its hosts reach {self.achieved_bps} bit/s"
@@ -221,8 +256,8 @@ def book_rest(
     # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
     wanted.planner = REST_PLANNER
     if ceiling_bps:
-        route = batch.books.network.route(transfer.source, transfer.destination)
-        ceiling_bps = max(ceiling_bps, route.channel_bps if route is not None else 1)
+        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
+        ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])
         wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
         if wanted.rate_min_bps is not None:
             wanted.rate_min_bps = min(wanted.rate_min_bps, wanted.rate_max_bps)
@@ -244,37 +279,57 @@ def book_rest(
         )
 
 
-def plan_rest(batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int | None, not_before_us: int, policy: Policy) -> None:
-    """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried until then).
+def plan_rest(
+    batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int | None, not_before_us: int, policy: Policy, *, explain: bool = False
+) -> None:
+    """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried, or held, until then).
 
-    The cut leaves running agents the time to hear of it. Raises Problem and leaves `transfer` as it was; the batch is the caller's to undo.
+    The cut leaves running agents the time to hear of it. Raises Problem, with counter-offers if it is to `explain`, and leaves
+    `transfer` as it was; the batch is the caller's to undo.
     """
-    lead = 0
-    if transfer.mode == Mode.MANAGED:
-        lead = policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
-    cut = batch.now_us + lead if transfer.segments or transfer.mode == Mode.MANAGED else batch.now_us
-    path = transfer.segments[0].path if transfer.segments else ()
-    cut = batch.slot_boundary(path, cut)
-    if remaining is None:
-        remaining = wanted.booked_bytes - transfer.carried_by(cut)
-    request = request_rest(transfer, wanted, remaining, max(not_before_us, cut))
-    kept = batch.release_after(transfer, cut)
-    plan: Plan = plan_or_refuse(request, wanted.planner, batch)
+    lead = lead_of(transfer, policy)
+    kept = batch.release_after(transfer, batch.now_us + lead)
+    # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends.
+    cut = max([batch.now_us + lead, *(segment.end_us for segment in kept)])
+    request = request_rest(transfer, wanted, remaining, cut, max(not_before_us, cut))
+    question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
+    plan: Plan = plan_or_refuse(request, wanted.planner, batch, question)
     batch.book(transfer.id, plan.segments)
+    carried = transfer.carried_by(cut)
+    if wanted.duration_us is not None:
+        wanted.booked_bytes = transfer.booked_bytes = carried + plan.volume_bytes
+    elif remaining is not None:
+        carried = wanted.booked_bytes - remaining
     transfer.segments = (*kept, *plan.segments)
     # Agents that have not begun get their grace from where they can begin now.
     begun = transfer.mode == Mode.RESERVE or transfer.state is State.ACTIVE
     transfer.start_us = transfer.segments[0].begin_us if begun else plan.start_us
     transfer.finish_us = plan.finish_us
     transfer.plan_from_us = cut
-    transfer.carried_bytes = wanted.booked_bytes - remaining
+    transfer.carried_bytes = carried
     transfer.plan_revision += 1
 
 
-def request_rest(transfer: Transfer, wanted: Wanted, remaining: int, not_before_us: int) -> Request:
-    """The planning request for `remaining` bytes. Raises Problem naming the field where it is wrong on its own."""
-    if remaining <= 0:
-        raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
+def lead_of(transfer: Transfer, policy: Policy) -> int:
+    """How long agents need to hear of a new plan."""
+    if transfer.mode != Mode.MANAGED:
+        return 0
+    return policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
+
+
+def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
+    """The planning request for what is not carried by the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
+    held = 0
+    if wanted.duration_us is not None:
+        held = transfer.held_by(cut_us)
+        if held >= wanted.duration_us:
+            raise Problem.of_field("duration_s", f"{held / US_PER_S} s of it are over already", "conflict")
+    else:
+        if remaining is None:
+            remaining = wanted.booked_bytes - transfer.carried_by(cut_us)
+        if remaining <= 0:
+            raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
+    booking_planner(wanted.planner)
     request = Request(
         id=transfer.id,
         source=transfer.source,
@@ -284,12 +339,26 @@ def request_rest(transfer: Transfer, wanted: Wanted, remaining: int, not_before_
         rate_max_bps=wanted.rate_max_bps,
         rate_min_bps=wanted.rate_min_bps,
         deadline_us=wanted.deadline_us,
+        duration_us=None if wanted.duration_us is None else wanted.duration_us - held,
         priority=wanted.priority,
+        options=wanted.options,
     )
     for problem in request.problems():
         raise Problem.of_field(problem.field, problem.detail)
-    planner_named(wanted.planner)
     return request
+
+
+def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: int, policy: Policy) -> Question:
+    def again(changes: Changes, now_us: int) -> Request:
+        altered = replace(wanted)
+        for name, value in changes.items():
+            setattr(altered, name, value)
+        if "volume_bytes" in changes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
+            altered.set_volume(changes["volume_bytes"], transfer, batch.books.network, policy)
+        cut = now_us + lead_of(transfer, policy)
+        return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
+
+    return Question(wanted.volume_bytes, wanted.deadline_us, again)
 
 
 def waiting(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:

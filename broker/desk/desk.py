@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import IllegalTransition
-from broker.desk.batch import Batch
+from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command
 from broker.desk.problems import Problem
@@ -127,7 +127,7 @@ class Desk:
         for _ in range(_RESTARTS):
             try:
                 outcomes, hosts, wrote = await self._attempt(batch)
-            except _Restart:
+            except (_Restart, NotLocked):
                 continue
             except Taken:
                 # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
@@ -209,6 +209,7 @@ class Desk:
     async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]]) -> Batch:
         """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""
         books = self.books
+        books.looked_us = self._clock()
         ids = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
         seen = await transfers.get_many(connection, ids) if ids else {}
         wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
@@ -239,6 +240,8 @@ def _decide(command: Command[Any], batch: Batch) -> Any:
     except IllegalTransition as illegal:
         batch.back_to(mark)
         return Problem("conflict", str(illegal), {"state": str(illegal.state)})
+    except NotLocked:  # the whole batch begins anew
+        raise
     except Exception as error:
         log.exception("a command failed")
         batch.back_to(mark)

@@ -5,13 +5,15 @@ from celery import Celery
 
 from broker.settings import settings
 
+LOOK = "broker.jobs.long.look"
+
 
 def transport(redis_url: str) -> str:
     """The Redis URL as Celery spells it: it knows unix sockets under another scheme."""
     return redis_url.replace("unix://", "redis+socket://", 1) if redis_url else "memory://"
 
 
-app = Celery("broker", broker=transport(settings().redis_url), include=["broker.jobs.periodic"])
+app = Celery("broker", broker=transport(settings().redis_url), include=["broker.jobs.periodic", "broker.jobs.long"])
 app.conf.update(
     task_ignore_result=True,
     task_acks_late=False,  # every periodic task is idempotent and comes again soon: better lost than twice
@@ -23,6 +25,8 @@ app.conf.update(
     beat_max_loop_interval=1,
     beat_schedule={
         "settle-due": {"task": "broker.jobs.periodic.settle_due", "schedule": 1.0, "options": {"expires": 5}},
+        # A message at each POST makes jobs start at once; this finds those whose message was lost, and those whose worker died.
+        "jobs": {"task": LOOK, "schedule": 2.0, "options": {"expires": 4}},
         "audit": {"task": "broker.jobs.periodic.audit_invariants", "schedule": 30.0, "options": {"expires": 60}},
         "prune": {"task": "broker.jobs.periodic.prune", "schedule": 3600.0, "options": {"expires": 3600}},
     },

@@ -43,8 +43,8 @@ _LIVE = """
 WITH live AS (
     SELECT * FROM transfers WHERE state IN ('HELD', 'RESERVED', 'ACTIVE')
 ), parts AS (
-    SELECT t.id, (s->>0)::bigint AS begin_us, (s->>1)::bigint AS end_us, (s->>2)::bigint AS rate_bps, s->3 AS path
-    FROM live t CROSS JOIN LATERAL jsonb_array_elements(t.segments) AS s
+    SELECT t.id, (s->>0)::bigint AS begin_us, (s->>1)::bigint AS end_us, (s->>2)::bigint AS rate_bps, s->3 AS path, number
+    FROM live t CROSS JOIN LATERAL jsonb_array_elements(t.segments) WITH ORDINALITY AS listed(s, number)
 )
 """
 
@@ -67,6 +67,54 @@ _TIMES = (
 SELECT t.id AS transfer, p.begin_us, p.end_us, t.not_before_us, t.deadline_us FROM live t JOIN parts p ON p.id = t.id
 WHERE p.begin_us >= t.plan_from_us AND (p.begin_us < t.not_before_us OR p.end_us > t.deadline_us
    OR p.begin_us >= p.end_us OR p.rate_bps <= 0 OR p.rate_bps > t.rate_max_bps) LIMIT 50
+"""
+)
+
+# What several paths carry at once adds up to no more than the rate that was asked at most, at every instant; and two segments of one
+# moment take different paths. (Of one path at a time, the check above says it.)
+_SPLIT = (
+    _LIVE
+    + """
+, several AS (
+    SELECT p.* FROM parts p JOIN live t ON t.id = p.id WHERE (t.options->>'split')::boolean AND p.begin_us >= t.plan_from_us
+), changes AS (
+    SELECT id, begin_us AS at_us, rate_bps AS change FROM several UNION ALL SELECT id, end_us, -rate_bps FROM several
+), levels AS (
+    SELECT id, at_us, sum(sum(change)) OVER (PARTITION BY id ORDER BY at_us) AS rate_bps FROM changes GROUP BY id, at_us
+)
+SELECT v.id AS transfer, v.at_us, v.rate_bps, t.rate_max_bps FROM levels v JOIN live t ON t.id = v.id WHERE v.rate_bps > t.rate_max_bps
+UNION ALL
+SELECT id, begin_us, rate_bps, NULL FROM (
+    SELECT p.*, max(p.end_us) OVER (
+        PARTITION BY p.id, CASE WHEN (t.options->>'split')::boolean THEN p.path END ORDER BY p.begin_us, p.number
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until_us
+    FROM parts p JOIN live t ON t.id = p.id WHERE p.begin_us >= t.plan_from_us) AS ordered
+WHERE busy_until_us > begin_us LIMIT 50
+"""
+)
+
+# Class 2 transfers hold capacity for their time: what the present plan holds has no gap and is never below the rate that was asked at least,
+# and together with what was held before it is as long as was asked.
+_HOLDING = (
+    _LIVE
+    + """
+, holding AS (
+    SELECT p.*, p.begin_us >= t.plan_from_us AS present FROM parts p JOIN live t ON t.id = p.id WHERE t.duration_us IS NOT NULL AND NOT t.paused
+), changes AS (
+    SELECT id, present, begin_us AS at_us, rate_bps AS change FROM holding UNION ALL SELECT id, present, end_us, -rate_bps FROM holding
+), levels AS (
+    SELECT id, present, at_us, sum(sum(change)) OVER (PARTITION BY id, present ORDER BY at_us) AS rate_bps,
+        lead(at_us) OVER (PARTITION BY id, present ORDER BY at_us) AS until_us
+    FROM changes GROUP BY id, present, at_us
+), spans AS (
+    SELECT id, sum(until_us - at_us) FILTER (WHERE rate_bps > 0) AS held_us,
+        min(at_us) FILTER (WHERE present AND rate_bps <= 0) AS gap_us, min(rate_bps) FILTER (WHERE present) AS least_bps
+    FROM levels WHERE until_us IS NOT NULL GROUP BY id
+)
+SELECT t.id AS transfer, t.duration_us, s.held_us, s.gap_us, s.least_bps, t.rate_min_bps FROM live t LEFT JOIN spans s ON s.id = t.id
+WHERE t.duration_us IS NOT NULL AND NOT t.paused
+    AND (s.held_us IS NULL OR s.held_us < t.duration_us OR s.gap_us IS NOT NULL OR s.least_bps < t.rate_min_bps)
+LIMIT 50
 """
 )
 
@@ -117,6 +165,8 @@ CHECKS: dict[str, str] = {
     "over_capacity": _OVER_CAPACITY,
     "volume_not_carried": _VOLUME,
     "outside_the_times_asked": _TIMES,
+    "paths_add_up_to_more": _SPLIT,
+    "holding_time_broken": _HOLDING,
     "ledger_differs_from_plan": _LEDGER,
     "ended_but_booked": _ENDED,
     "head_behind_ledger": _HEADS,

@@ -193,6 +193,12 @@ async def list_page(connection: AsyncConnection, wanted: Filter, limit: int, aft
     return [_from_row(row) for row in await connection.execute(query)]
 
 
+async def unfinished(connection: AsyncConnection) -> list[Transfer]:
+    """All live transfers."""
+    query = _SELECT.where(transfers.c.state.in_(sorted(LIVE))).order_by(transfers.c.id)
+    return [_from_row(row) for row in await connection.execute(query)]
+
+
 async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
     """Live transfers that the agent on `host` has a part in."""
     query = _SELECT.where(

@@ -28,7 +28,8 @@ _DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
 async def list_links(broker: BrokerDependency, _: Reader) -> Response:
     async with broker.database.transaction() as connection:
         records = await bookings.load_links(connection)
-    return render.answer([render.link(record) for record in records.values()])
+        reverses = await broker.reverses(connection)
+    return render.answer([render.link(record, reverses.get(link_id)) for link_id, record in records.items()])
 
 
 @router.post("", status_code=201, response_model=LinkOut, responses=REFUSALS)
@@ -48,13 +49,15 @@ async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> 
     )
     _check_available(link)
     (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
-    return render.answer(render.link(record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
+    return render.answer(_shown(broker, record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
 
 
 @router.get("/{link_id}", response_model=LinkOut, responses=REFUSALS)
 async def show(link_id: str, broker: BrokerDependency, _: Reader) -> Response:
     record = await _found(broker, link_id)
-    return render.answer(render.link(record), headers={"ETag": etag(record.revision)})
+    async with broker.database.transaction() as connection:
+        reverse = (await broker.reverses(connection)).get(link_id)
+    return render.answer(render.link(record, reverse), headers={"ETag": etag(record.revision)})
 
 
 @router.patch("/{link_id}", response_model=LinkOut, responses=REFUSALS)
@@ -72,7 +75,7 @@ async def change(
         return new
 
     command = ChangeLink(link_id, caller.id, changed, revision, body.on_broken == "replan", broker.policy)
-    return _changed(await broker.desk.submit(command))
+    return _changed(broker, await broker.desk.submit(command))
 
 
 @router.delete("/{link_id}", status_code=204, response_class=Response, responses=REFUSALS)
@@ -89,6 +92,7 @@ async def calendar(
     begin: Annotated[Time | None, Query(alias="from", description="default: now")] = None,
     end: Annotated[Time | None, Query(alias="to", description="default: 24 h later")] = None,
     points: Annotated[int, Query(ge=2, le=100_000, description="more steps than this are thinned out, keeping peaks")] = 2000,
+    reverse: Annotated[bool, Query(description="also what is booked on the link back between the same two nodes")] = False,
 ) -> Response:
     """gamma(t) and what is behind it: capacity, booked and free payload rate, as steps."""
     record = await _found(broker, link_id)
@@ -98,14 +102,19 @@ async def calendar(
         raise Problem.of_field("to", "must lie after `from`")
     async with broker.database.transaction() as connection:
         booked = await bookings.booked(connection, link_id, begin_us, end_us)
-    steps, decimated = calendar_steps(record.link, booked, begin_us, end_us, points)
-    shown = [
+        back = (await broker.reverses(connection)).get(link_id) if reverse else None
+        back_booked = None if back is None else await bookings.booked(connection, back, begin_us, end_us)
+    steps, decimated = calendar_steps(record.link, booked, begin_us, end_us, points, back_booked)
+    shown: list[dict[str, Any]] = [
         {"begin": format_time(at), "capacity_bps": capacity, "booked_bps": taken, "free_bps": capacity - taken}
-        for at, capacity, taken in steps
+        for at, capacity, taken, _ in steps
     ]
-    return render.answer(
-        {"link": link_id, "begin": format_time(begin_us), "end": format_time(end_us), "decimated": decimated, "steps": shown}
-    )
+    found = {"link": link_id, "begin": format_time(begin_us), "end": format_time(end_us), "decimated": decimated, "steps": shown}
+    if reverse:
+        found["reverse"] = back
+        for row, step in zip(shown, steps, strict=True):
+            row["reverse_booked_bps"] = step.reverse_booked_bps
+    return render.answer(found)
 
 
 @router.post("/{link_id}/windows", status_code=201, response_model=LinkOut, responses=REFUSALS)
@@ -115,16 +124,21 @@ async def add_window(link_id: str, body: WindowBody, broker: BrokerDependency, c
         raise Problem.of_field("end", "must lie after begin")
     window = WindowRecord(broker.new_id("win"), link_id, body.begin, body.end, body.bps, body.kind, body.reason)
     changed = await broker.desk.submit(AddWindow(window, caller.id, body.on_broken == "replan", broker.policy))
-    return _changed(changed, 201, {"window": window.id})
+    return _changed(broker, changed, 201, {"window": window.id})
 
 
 @router.delete("/{link_id}/windows/{window_id}", response_model=LinkOut, responses=REFUSALS)
 async def remove_window(link_id: str, window_id: str, broker: BrokerDependency, caller: Operator) -> Response:
-    return _changed(await broker.desk.submit(RemoveWindow(link_id, window_id, caller.id)))
+    return _changed(broker, await broker.desk.submit(RemoveWindow(link_id, window_id, caller.id)))
 
 
-def _changed(changed: LinkChange, status: int = 200, more: dict[str, Any] | None = None) -> Response:
-    shown = render.link(changed.record) | {"replanned": changed.replanned, "broken": changed.broken} | (more or {})
+def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
+    """After a change by our own desk, whose books have the network as the change left it."""
+    return render.link(record, broker.desk.books.network.reverse(record.link.id))
+
+
+def _changed(broker: Broker, changed: LinkChange, status: int = 200, more: dict[str, Any] | None = None) -> Response:
+    shown = _shown(broker, changed.record) | {"replanned": changed.replanned, "broken": changed.broken} | (more or {})
     return render.answer(shown, status, {"ETag": etag(changed.record.revision)})
 
 

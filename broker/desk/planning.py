@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a planning request to a verified plan, or to a refusal: in a word where nobody reads it, with counter-offers where somebody does."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from broker.core.network import Network, Route
+from broker.core.plan import Plan, Refusal, coalesced, verify
+from broker.core.request import Options, Request
+from broker.core.units import FOREVER_US, MAX_TIME_US
+from broker.desk.batch import Batch
+from broker.desk.books import Books
+from broker.desk.explain import Question, explained
+from broker.desk.problems import Problem
+from broker.planners import PLANNERS
+from broker.planners.signature import JointPlanner, Planner
+
+JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
+
+
+def planner_named(name: str) -> Planner:
+    """Raises Problem."""
+    planner = PLANNERS.get(name)
+    if planner is None:
+        known = ", ".join(sorted(PLANNERS))
+        raise Problem.of_field("planner", f"{name!r} is unknown; there are: {known}", "unknown-planner")
+    return planner
+
+
+def joint_planner(name: str) -> JointPlanner:
+    planner = PLANNERS[name]
+    assert isinstance(planner, JointPlanner)
+    return planner
+
+
+def booking_planner(name: str) -> Planner:
+    """A planner whose plans can be booked. Raises Problem."""
+    planner = planner_named(name)
+    if not planner.books:
+        detail = f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
+        raise Problem.of_field("planner", detail, "unsupported")
+    return planner
+
+
+def plan_or_refuse(request: Request, planner_name: str, batch: Batch, question: Question | None = None) -> Plan:
+    """A verified plan on the present calendars. Raises Problem: with counter-offers, if the `question` says what was asked."""
+    planner = booking_planner(planner_name)
+    answer = planned(request, planner, batch)
+    if isinstance(answer, Plan):
+        return answer
+    raise refused(request, planner, answer, batch, question)
+
+
+def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
+    """The planner's answer, verified if it may be booked."""
+    network, calendars = batch.books.network, batch.calendars
+    answer = planner.plan(request, network, calendars, fewest_rows=True)
+    return checked(request, answer, batch) if planner.books else answer
+
+
+def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
+    """`answer`, once it is verified. Raises PlanRejected for a fault of the planner."""
+    if isinstance(answer, Refusal):
+        return answer
+    verify(request, answer, batch.books.network.links, batch.calendars)
+    if answer.finish_us > MAX_TIME_US:
+        return Refusal("infeasible", "it would not end before the year 10000", "volume_bytes")
+    return answer
+
+
+def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: Batch) -> list[Plan | Refusal]:
+    """One answer per request. The plans are not verified yet: each is, on what those before it have booked, when it is booked itself."""
+    answers = planner.plan_together(requests, batch.books.network, batch.calendars)
+    return [Plan(coalesced(answer.segments)) if isinstance(answer, Plan) else answer for answer in answers]
+
+
+def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:
+    """A planner's refusal as an answer of the API."""
+    errors = [{"field": said.field, "detail": said.detail}] if said.field else []
+    more: dict[str, Any] = {"errors": errors}
+    if said.code == "no_path":
+        network = batch.books.network
+        both_known = request.source in network.nodes and request.destination in network.nodes
+        return Problem("no-path" if both_known else "unknown-node", said.detail, more)
+    if said.code == "unsupported":
+        return Problem("unsupported", said.detail, more)
+    problem = Problem("infeasible", said.detail, more | {"binding": None, "counter_offers": []})
+    return problem if question is None else explained(problem, request, planner, batch, question)
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------------------------
+
+
+def routes(network: Network, source: str, destination: str, options: Options) -> tuple[Route, ...]:
+    """The paths that a plan may take while every link is up."""
+    if options.path is None:
+        return network.routes(source, destination, options.paths)
+    return (network.along(options.path),) if all(link_id in network.links for link_id in options.path) else ()
+
+
+def routed_links(
+    books: Books, source: str, destination: str, options: Options, rate_min_bps: int | None, not_before_us: int | None
+) -> set[str]:
+    """Every link that a plan may book: these are to be locked. A link that carries too little for a while is gone around, so the paths of now
+    and those of later count alike; what that leaves out is found when it is planned on (see `batch.NotLocked`).
+    """
+    network = books.network
+    if options.path is not None:
+        return {link_id for link_id in options.path if link_id in network.links}
+    from_us = max(not_before_us or 0, books.looked_us)
+    avoided = {frozenset[str](), network.below(max(rate_min_bps or 1, 1), from_us, FOREVER_US)}
+    return {
+        link_id
+        for without in avoided
+        for route in network.routes(source, destination, options.paths, without)
+        for link_id in route.path
+    }

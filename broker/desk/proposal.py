@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint re-planning of what has not yet been sent, as a pure computation: from a snapshot of the bookings to a proposal.
+
+Every promise is kept: a transfer moves only to a plan that ends no later than it was promised (or, where that promise is broken already,
+no later than now planned), and nothing is proposed that is not better than what is booked.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from broker.core.calendar import Calendar
+from broker.core.network import Link, Network
+from broker.core.plan import Plan, PlanRejected, Refusal, Segment, coalesced, verify
+from broker.core.request import Request
+from broker.core.transfer import Mode, State
+from broker.core.units import MAX_SLOT_US, US_PER_S, round_up
+from broker.store.transfers import Transfer
+
+OBJECTIVES = ("congestion", "admitted", "volume", "completion")
+_BETTER = 1e-6  # relative: less is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Movable:
+    """A transfer that may be planned anew: the rest of it as a request, and what it has booked from its own cut on.
+
+    `promise_us` is when it was promised to end; `finish_us`, which may lie later, is when it is booked to.
+    """
+
+    request: Request
+    cut_us: int
+    ahead: tuple[Segment, ...]
+    start_us: int
+    finish_us: int
+    promise_us: int
+    label: str | None
+    managed: bool
+
+    @property
+    def limit_us(self) -> int:
+        """Ending later than this would break a promise, or break it worse."""
+        return max(self.promise_us, self.finish_us)
+
+    def fingerprint(self) -> str:
+        """Equal for equal requests and bookings: what a proposal says of this transfer holds for no other state of it."""
+        said = (self.request, self.cut_us, self.ahead, self.promise_us, self.managed)
+        return hashlib.sha256(repr(said).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkVersion:
+    """A link as the proposal was computed on it: head of its ledger, and revision of the link itself."""
+
+    version: int
+    revision: int
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What is booked at one instant, read without locks. `calendars` hold everything, the movable transfers' bookings too."""
+
+    taken_us: int
+    cut_us: int
+    links: tuple[Link, ...]
+    calendars: dict[str, Calendar]
+    versions: dict[str, LinkVersion]
+    movable: list[Movable]
+    kept: dict[str, int]  # why others stay as they are: reason -> how many
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Of the movable transfers; the first: the largest share booked by anything, after the cut, of the links that they use.
+
+    Times in seconds: finishes from the cut on; `weighted_completion_s` is their sum, each times its weight. `change_points`: how often
+    rates have to be programmed. `on_time`: how many end as promised; `volume_on_time_bytes`: how much they carry.
+    """
+
+    congestion_factor: float
+    mean_finish_s: float
+    makespan_s: float
+    weighted_completion_s: float
+    change_points: int
+    on_time: int
+    volume_on_time_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One transfer's new plan from its cut on."""
+
+    before: Movable
+    segments: tuple[Segment, ...]
+
+    @property
+    def plan(self) -> Plan:
+        return Plan(self.segments)
+
+
+@dataclass(slots=True)
+class Proposal:
+    """`links`: the versions that it is valid for, of every link that a change books or releases."""
+
+    objective: str
+    cut_us: int
+    considered: int
+    kept: dict[str, int]
+    changes: tuple[Changed, ...]
+    before: Metrics
+    after: Metrics
+    links: dict[str, LinkVersion]
+    solver: dict[str, Any] = field(default_factory=dict)
+    note: str | None = None
+
+
+Solved = tuple[Sequence[Plan | Refusal], dict[str, Any]]  # an answer per request, and what the solver says of itself
+Solve = Callable[[Sequence[Request], Network, Mapping[str, Calendar]], Solved]
+
+
+def movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movable | str:
+    """What of `transfer` may be planned anew, or why it stays as it is, in a few words.
+
+    `cut_us`: what is booked until then stays; rounded up to the slots of its own links, so that what ends there ends on a slot.
+    """
+    managed = transfer.mode != Mode.RESERVE
+    if transfer.state not in (State.RESERVED, State.ACTIVE):
+        return f"is {transfer.state}"
+    if transfer.paused:
+        return "paused"
+    if transfer.duration_us is not None:
+        return "a holding time (class 2)"
+    if transfer.options.path is not None:
+        return "its path was asked for"
+    if managed and transfer.state is State.ACTIVE:
+        return "its agents have begun"
+    if not transfer.segments or transfer.finish_us is None or transfer.start_us is None:
+        return "nothing is booked"
+    used = transfer.links()
+    if not used <= links.keys():
+        return "a link of its path is gone"
+    slot = lcm(*(links[link_id].slot_us for link_id in used))
+    cut = round_up(cut_us, slot)
+    ahead = tuple(s._replace(begin_us=max(s.begin_us, cut)) for s in transfer.segments if s.end_us > cut)
+    remaining = transfer.booked_bytes - transfer.carried_by(cut)
+    if slot > MAX_SLOT_US or not ahead or remaining <= 0:
+        return "ends too soon"
+    if managed and transfer.start_us < cut:
+        return "its agents are about to begin"
+    promise = min((at for at in (transfer.deadline_us, transfer.promised_us) if at is not None), default=transfer.finish_us)
+    request = Request(
+        id=transfer.id,
+        source=transfer.source,
+        destination=transfer.destination,
+        volume_bytes=remaining,
+        not_before_us=max(transfer.not_before_us, cut),
+        rate_max_bps=transfer.rate_max_bps,
+        rate_min_bps=transfer.rate_min_bps,
+        deadline_us=max(promise, transfer.finish_us),
+        priority=transfer.priority,
+        options=transfer.options,
+    )
+    if any(request.problems()):
+        return "its rest cannot be asked for anew"
+    return Movable(request, cut, ahead, transfer.start_us, transfer.finish_us, promise, transfer.label, managed)
+
+
+def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
+    """The best joint plan that `solve` finds, where it is better than what is booked; otherwise a proposal without changes."""
+    network = Network(snapshot.links)
+    free = {link_id: _copy(calendar) for link_id, calendar in snapshot.calendars.items()}
+    for item in snapshot.movable:
+        _book(free, item.ahead, -1)
+    requests = [_asked(item, objective) for item in snapshot.movable]
+    answers, solver = solve(requests, network, free) if requests else ([], {})
+    plans = _settled(snapshot.movable, answers, network, free)
+    present = [item.ahead for item in snapshot.movable]
+    concerned = {link_id for segments in (*present, *plans) for s in segments for link_id in s.path}
+    before = _metrics(snapshot, concerned, present, snapshot.calendars)
+    booked = {link_id: _copy(calendar) for link_id, calendar in free.items()}
+    for segments in plans:
+        _book(booked, segments, 1)
+    after = _metrics(snapshot, concerned, plans, booked)
+    changes = tuple(
+        Changed(item, segments) for item, segments in zip(snapshot.movable, plans, strict=True) if segments != coalesced(item.ahead)
+    )
+    note = None
+    if not snapshot.movable:
+        note = "no transfer may be planned anew"
+    elif not _is_better(objective, before, after):
+        note = "what is booked is as good as anything that was found in time; nothing would change"
+        changes, after = (), before
+    used = {link_id for change in changes for s in (*change.before.ahead, *change.segments) for link_id in s.path}
+    return Proposal(
+        objective,
+        snapshot.cut_us,
+        len(snapshot.movable),
+        snapshot.kept,
+        changes,
+        before,
+        after,
+        {link_id: snapshot.versions[link_id] for link_id in sorted(used)},
+        solver,
+        note,
+    )
+
+
+def _asked(item: Movable, objective: str) -> Request:
+    """Where as much as possible shall be on time, a broken promise is tried for once more."""
+    request = item.request
+    if objective in ("admitted", "volume") and request.not_before_us < item.promise_us < item.finish_us:
+        return Request(**{**{name: getattr(request, name) for name in Request.__slots__}, "deadline_us": item.promise_us})
+    return request
+
+
+def _settled(
+    items: Sequence[Movable], answers: Sequence[Plan | Refusal], network: Network, free: Mapping[str, Calendar]
+) -> list[tuple[Segment, ...]]:
+    """Segments from the cut on, per transfer, that fit side by side: those that keep their plans are seated first."""
+    keeping = {index for index, (item, answer) in enumerate(zip(items, answers, strict=True)) if not _is_kept_promise(item, answer)}
+    while True:
+        calendars = {link_id: _copy(calendar) for link_id, calendar in free.items()}
+        for index in keeping:
+            _book(calendars, items[index].ahead, 1)
+        misfits = set()
+        for index, (item, answer) in enumerate(zip(items, answers, strict=True)):
+            if index in keeping or isinstance(answer, Refusal):
+                continue
+            try:
+                verify(item.request, answer, network.links, calendars)
+            except PlanRejected:
+                misfits.add(index)
+            else:
+                _book(calendars, answer.segments, 1)
+        if not misfits:
+            break
+        keeping |= misfits  # at the worst all keep their plans, which fit because they are booked
+    return [
+        coalesced(item.ahead if index in keeping or isinstance(answer, Refusal) else answer.segments)
+        for index, (item, answer) in enumerate(zip(items, answers, strict=True))
+    ]
+
+
+def _is_kept_promise(item: Movable, answer: Plan | Refusal) -> bool:
+    return isinstance(answer, Plan) and answer.finish_us <= item.limit_us
+
+
+def weight(request: Request) -> int:
+    """Of a transfer's completion time: 1 for the usual priority 0, never less."""
+    return max(1, 1 + request.priority)
+
+
+def _metrics(
+    snapshot: Snapshot, concerned: set[str], plans: Sequence[Sequence[Segment]], calendars: Mapping[str, Calendar]
+) -> Metrics:
+    cut = snapshot.cut_us
+    finishes = [(max(s.end_us for s in segments) - cut) / US_PER_S for segments in plans]
+    on_time = [
+        item for item, segments in zip(snapshot.movable, plans, strict=True) if max(s.end_us for s in segments) <= item.promise_us
+    ]
+    return Metrics(
+        congestion_factor=max(
+            (_peak_share(link, calendars[link.id], cut) for link in snapshot.links if link.id in concerned), default=0.0
+        ),
+        mean_finish_s=sum(finishes) / len(finishes) if finishes else 0.0,
+        makespan_s=max(finishes, default=0.0),
+        weighted_completion_s=sum(weight(item.request) * finish for item, finish in zip(snapshot.movable, finishes, strict=True)),
+        change_points=sum(len(coalesced(segments)) for segments in plans),
+        on_time=len(on_time),
+        volume_on_time_bytes=sum(item.request.volume_bytes or 0 for item in on_time),
+    )
+
+
+def _peak_share(link: Link, calendar: Calendar, from_us: int) -> float:
+    """The largest share of the link's whole capacity that is booked at any instant from `from_us` on."""
+    whole = link.payload_bps(link.capacity_bps)
+    if whole <= 0:
+        return 0.0
+    times, free = calendar.times[: calendar.n], calendar.free[: calendar.n]
+    steps = np.array(calendar.capacity, np.int64).reshape(-1, 2)
+    instants = np.unique(np.concatenate((times, steps[:, 0], [from_us])))
+    instants = instants[instants >= from_us]
+    capacity = steps[np.searchsorted(steps[:, 0], instants, "right") - 1, 1]
+    booked = capacity - free[np.searchsorted(times, instants, "right") - 1]
+    return float(booked.max()) / whole
+
+
+def _is_better(objective: str, before: Metrics, after: Metrics) -> bool:
+    match objective:
+        case "congestion":
+            return after.congestion_factor < before.congestion_factor * (1 - _BETTER)
+        case "completion":
+            return after.weighted_completion_s < before.weighted_completion_s * (1 - _BETTER)
+        case "admitted":
+            return after.on_time > before.on_time
+        case _:
+            return after.volume_on_time_bytes > before.volume_on_time_bytes
+
+
+def _book(calendars: Mapping[str, Calendar], segments: Sequence[Segment], sign: int) -> None:
+    for begin, end, rate, path in segments:
+        for link_id in path:
+            calendars[link_id].book(begin, end, sign * rate)
+
+
+def _copy(calendar: Calendar) -> Calendar:
+    copy = Calendar(calendar.capacity)
+    copy.times, copy.free, copy.n = calendar.times.copy(), calendar.free.copy(), calendar.n
+    return copy
