@@ -16,8 +16,9 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# Whole brokers and real time: one after the other. Everything else shares the cores.
-ALONE := $(wildcard tests/embedded tests/chaos tests/lab tests/agents tests/demo)
+# Real time and full load: one after the other. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
+ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
+WHOLE := tests/embedded
 
 .PHONY: help setup build up demo test check bench fmt lint types imports contract vet
 help: ## this list
@@ -41,7 +42,8 @@ demo: build ## a broker, two hosts and transfers between them, to watch
 test: build ## everything that CI runs
 	@.ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
-	  'pytest: $(BIN)/python -m pytest -q -n 2 $(ALONE:%=--ignore=%)' \
+	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(ALONE:%=--ignore=%)' \
+	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \
 	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
 	  'go: cd agents && $(GO) test ./...'
 

@@ -14,10 +14,12 @@ from broker.api import errors
 from broker.api.arrival import Arrival
 from broker.api.context import Broker
 from broker.api.metrics import Metrics
-from broker.api.routes import agents, events, hosts, links, system, tokens, transfers
+from broker.api.routes import agents, events, hosts, jobs, links, system, tokens, transfers
 from broker.api.wakeups import Wakeups
 from broker.desk.desk import Desk
+from broker.desk.forward import Pull, Puller
 from broker.fleet.tokens import Access
+from broker.jobs.nudge import Nudge
 from broker.settings import Settings, settings
 from broker.store.session import Database, DatabaseAway
 
@@ -47,7 +49,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
     app.add_middleware(Arrival, clock=clock)
-    for module in (transfers, links, hosts, agents, tokens, events, system):
+    for module in (transfers, jobs, links, hosts, agents, tokens, events, system):
         app.include_router(module.router)
     return app
 
@@ -62,8 +64,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         raise RuntimeError("BWB_SECRET_KEY must have at least 32 characters; the agents' data-channel keys are derived from it")
     database = Database(chosen.database_url, chosen.database_pool)
     wakeups = Wakeups(chosen.redis_url)
-    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch)
-    app.state.broker = Broker(chosen, clock, database, desk, Access(database, clock), wakeups, Metrics())
+    puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
+    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed)
+    app.state.puller = puller
+    app.state.broker = broker = Broker(chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), Nudge(chosen.redis_url))
     planners.warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
@@ -71,7 +75,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD, 20, 50)
-    tasks = [asyncio.create_task(desk.run()), asyncio.create_task(wakeups.run())]
+    parts = (desk.run(), puller.run(desk, broker.policy), wakeups.run())
+    tasks = [asyncio.create_task(part) for part in parts]
     try:
         yield
     finally:

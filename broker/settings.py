@@ -4,6 +4,7 @@
 import os
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import Field, SecretStr
@@ -25,6 +26,7 @@ class Settings(BaseSettings):
     batch_limit: int = Field(default=10_000, ge=1, description="most transfers in one POST /v1/transfers/batch")
     desk_batch: int = Field(default=512, ge=1, description="most requests that the desk puts into one transaction")
 
+    submit_may_preempt: bool = Field(default=False, description="preempt needs the scope submit only, not operate")
     hold_s: int = Field(default=300, ge=1, description="how long a held booking waits for its commit")
     managed_lead_ms: int = Field(
         default=1500, ge=0, description="managed transfers begin this much later, so that agents know in time"
@@ -39,6 +41,10 @@ class Settings(BaseSettings):
         default=3600, ge=1, description="a managed transfer past its booking is given up after so long a silence"
     )
     agent_lost_s: int = Field(default=90, ge=1, description="an agent not heard of for so long counts as down")
+    pull_forward: Literal["off", "waiting", "all"] = Field(
+        default="waiting", description="who may finish earlier when capacity comes back: nobody, who has not begun, everybody"
+    )
+    pull_candidates: int = Field(default=64, ge=1, le=10_000, description="and how many are looked at in one round")
     fallback_rate_bps: int = Field(default=1_000_000, ge=0, description="what agents may send after the end of their schedule")
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)

@@ -35,6 +35,7 @@ class Broker:
     access: Access
     wakeups: Wakeups
     metrics: Metrics
+    nudge: Callable[[], None] = lambda: None  # tells the workers that a job waits
     _links: Mapping[str, LinkRecord] = field(default_factory=dict)
     _reverses: Mapping[str, str] = field(default_factory=dict)
     _links_version: int = -1

@@ -59,6 +59,8 @@ Time = Annotated[
     BeforeValidator(_time),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
 ]
+Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False, description="seconds")]
+Path = Annotated[list[Name], Field(min_length=1, max_length=256, description="link ids, from source to destination")]
 Priority = Annotated[int, Field(strict=True, ge=-1000, le=1000, description="higher is more important")]
 Json = Annotated[dict[str, Any], AfterValidator(_small_json)]
 DataAddress = Annotated[

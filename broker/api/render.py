@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from fastapi import Response
 
-from broker.core.plan import Plan, Segment
+from broker.core.plan import Plan, Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
 from broker.desk.problems import Problem
@@ -45,8 +45,14 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
         "rate_min_bps": record.rate_min_bps,
         "not_before": format_time(record.not_before_us),
         "deadline": time_or_none(record.deadline_us),
-        "duration_s": None,
+        "duration_s": seconds(record.duration_us),
         "priority": record.priority,
+        "best_effort": record.best_effort,
+        "paths": record.options.paths,
+        "path": record.options.path,
+        "split": record.options.split,
+        "shortest_segment_s": seconds(record.options.shortest_segment_us),
+        "most_segments": record.options.most_segments,
         "planner": record.planner,
         "project": record.project,
         "label": record.label,
@@ -70,38 +76,60 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
     }
 
 
+def seconds(duration_us: int | None) -> float | None:
+    """Whole ones as integers: 60, not 60.0."""
+    if duration_us is None:
+        return None
+    return duration_us // US_PER_S if duration_us % US_PER_S == 0 else duration_us / US_PER_S
+
+
 def plan(planner: str, segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
     segments = tuple(segments)
-    rows = [{"begin": format_time(b), "end": format_time(e), "rate_bps": rate, "path": path} for b, e, rate, path in segments]
-    if not rows:
-        return {
-            "planner": planner,
-            "start": None,
-            "finish": None,
-            "segments": [],
-            "metrics": {"makespan_s": None, "mean_rate_bps": None, "congestion_factor": None},
-        }
-    span = segments[-1].end_us - segments[0].begin_us
+    if not segments:
+        metrics: Json = {"makespan_s": None, "mean_rate_bps": None, "congestion_factor": None}
+        return {"planner": planner, "start": None, "finish": None, "segments": [], "paths": [], "metrics": metrics}
+    begin, end = segments[0].begin_us, max([segment.end_us for segment in segments])
     metrics = {
-        "makespan_s": span / US_PER_S,
-        "mean_rate_bps": sum(segment.microbits for segment in segments) // span,
+        "makespan_s": (end - begin) / US_PER_S,
+        "mean_rate_bps": sum(segment.microbits for segment in segments) // (end - begin),
         "congestion_factor": _largest_share(segments, links),
     }
-    return {"planner": planner, "start": rows[0]["begin"], "finish": rows[-1]["end"], "segments": rows, "metrics": metrics}
+    return {
+        "planner": planner,
+        "start": format_time(begin),
+        "finish": format_time(end),
+        "segments": [segment_row(segment) for segment in segments],
+        "paths": list(dict.fromkeys([segment.path for segment in segments])),
+        "metrics": metrics,
+    }
 
 
-def _largest_share(segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> float:
+def segment_row(segment: Segment) -> Json:
+    begin, end, rate, path = segment
+    return {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate, "path": path}
+
+
+def _largest_share(segments: tuple[Segment, ...], links: Mapping[str, LinkRecord]) -> float:
     """Of the capacity of any link, the most that these segments alone take."""
-    most: dict[tuple[str, ...], int] = {}
-    for segment in segments:
-        most[segment.path] = max(most.get(segment.path, 0), segment.rate_bps)
     shares = [
         rate / capacity
-        for path, rate in most.items()
-        for link_id in path
+        for link_id, rate in _peaks(segments).items()
         if (record := links.get(link_id)) is not None and (capacity := record.link.payload_bps(record.link.capacity_bps))
     ]
     return round(max(shares, default=0.0), 6)
+
+
+def _peaks(segments: tuple[Segment, ...]) -> dict[str, int]:
+    """The highest rate on each link. What several paths carry at once adds up where they meet."""
+    first = segments[0].path
+    if all(segment.path == first for segment in segments):
+        highest = max([segment.rate_bps for segment in segments])
+        return dict.fromkeys(first, highest)
+    on_link: dict[str, list[Segment]] = {}
+    for segment in segments:
+        for link_id in segment.path:
+            on_link.setdefault(link_id, []).append(segment)
+    return {link_id: max([rate for _, _, rate in total_rates(there)]) for link_id, there in on_link.items()}
 
 
 def waiting_reason(record: Transfer) -> Json | None:
@@ -128,10 +156,15 @@ def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> J
     return {"status": 201, "transfer": transfer(result, links), "problem": None}
 
 
-def quote(planner: str, result: Plan | Problem, links: Mapping[str, LinkRecord]) -> Json:
+def quote(planner: str, books: bool, result: Plan | Problem, links: Mapping[str, LinkRecord]) -> Json:
     if isinstance(result, Problem):
-        return {"planner": planner, "admitted": False, "plan": None, "problem": result.document()}
-    return {"planner": planner, "admitted": True, "plan": plan(planner, result.segments, links), "problem": None}
+        return {"planner": planner, "books": books, "admitted": False, "plan": None, "problem": result.document()}
+    shown = plan(planner, result.segments, links)
+    return {"planner": planner, "books": books, "admitted": True, "plan": shown, "problem": None}
+
+
+def preview(record: Transfer, freed: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
+    return {**transfer(record, links), "preview": True, "freed": [segment_row(segment) for segment in freed]}
 
 
 def link(record: LinkRecord, reverse: str | None) -> Json:

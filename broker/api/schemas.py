@@ -14,14 +14,17 @@ from broker.api.fields import (
     HostName,
     Json,
     Name,
+    Path,
     Priority,
     Rate,
     RateOrZero,
+    Seconds,
     Text,
     Time,
     Volume,
 )
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES
+from broker.core.request import DEFAULT_PATHS, MAX_PATHS, MAX_SEGMENTS
 from broker.fleet.tokens import Scope
 
 SECONDS_A_YEAR = 366 * 86_400
@@ -37,14 +40,20 @@ class Payload(Body):
     overwrite: bool = Field(default=False, strict=True)
 
 
+Duration = Annotated[Seconds, Field(le=SECONDS_A_YEAR)]
+Paths = Annotated[int, Field(strict=True, ge=1, le=MAX_PATHS)]
+ShortestSegment = Annotated[Seconds, Field(le=MAX_SLOT_US // 1_000_000)]
+MostSegments = Annotated[int, Field(strict=True, ge=1, le=MAX_SEGMENTS)]
+
+
 class TransferRequest(Body):
-    """Move `volume_bytes` from `source` to `destination`: nodes or enrolled hosts."""
+    """Move `volume_bytes` from `source` to `destination`, or hold capacity there for `duration_s`: nodes or enrolled hosts."""
 
     source: Name
     destination: Name
     volume_bytes: Volume | None = None
-    duration_s: Annotated[int, Field(strict=True, gt=0, le=SECONDS_A_YEAR)] | None = Field(
-        default=None, description="class 2 requests (a holding time instead of a volume)"
+    duration_s: Duration | None = Field(
+        default=None, description="instead of a volume: hold capacity so long, without a gap (class 2)"
     )
     rate_max_bps: Rate | None = None
     rate_min_bps: Rate | None = None
@@ -59,12 +68,24 @@ class TransferRequest(Body):
     payload: Payload | None = None
     mechanism: Literal["pacing"] | None = None
     metadata: Json | None = None
+    paths: Paths = Field(default=DEFAULT_PATHS, description="how many of the shortest loop-free paths a plan may choose from")
+    path: Path | None = Field(default=None, description="this path and no other")
+    split: bool = Field(default=False, strict=True, description="several paths may carry it at once (mode reserve)")
+    shortest_segment_s: ShortestSegment | None = Field(default=None, description="no segment but the last is shorter")
+    most_segments: MostSegments | None = Field(default=None, description="the rate changes no more often")
+    best_effort: bool = Field(default=False, strict=True, description="gives way to requests of higher priority that preempt")
+    preempt: bool = Field(
+        default=False,
+        strict=True,
+        description="what does not fit may displace best-effort transfers of lower priority (scope operate)",
+    )
 
 
 class TransferChange(Body):
     """The fields that are given change; null takes a limit away."""
 
     volume_bytes: Volume = Field(default=0, validate_default=False)
+    duration_s: Duration = Field(default=0, validate_default=False)
     rate_max_bps: Rate | None = None
     rate_min_bps: Rate | None = None
     not_before: Time | None = None
@@ -74,11 +95,17 @@ class TransferChange(Body):
     label: Text | None = None
     project: Text | None = None
     metadata: Json | None = None
+    paths: Paths = DEFAULT_PATHS
+    path: Path | None = None
+    split: bool = Field(default=False, strict=True)
+    shortest_segment_s: ShortestSegment | None = None
+    most_segments: MostSegments | None = None
+    best_effort: bool = Field(default=False, strict=True)
 
 
 class QuoteRequest(TransferRequest):
     planners: list[Annotated[str, StringConstraints(strict=True, max_length=40)]] | None = Field(
-        default=None, min_length=1, max_length=20, description="default: `planner` alone"
+        default=None, min_length=1, max_length=20, description='default: `planner` alone; ["*"]: all that there are'
     )
 
 
@@ -269,6 +296,7 @@ class PlanOut(BaseModel):
     start: str | None
     finish: str | None
     segments: list[SegmentOut]
+    paths: list[list[str]]
     metrics: dict[str, float | int | None]
 
 
@@ -285,14 +313,20 @@ class TransferOut(BaseModel):
     mode: str
     source: str
     destination: str
-    volume_bytes: int
+    volume_bytes: int | None
     booked_bytes: int
     rate_max_bps: int | None
     rate_min_bps: int | None
     not_before: str
     deadline: str | None
-    duration_s: int | None
+    duration_s: float | None
     priority: int
+    best_effort: bool
+    paths: int
+    path: list[str] | None
+    split: bool
+    shortest_segment_s: float | None
+    most_segments: int | None
     planner: str
     project: str | None
     label: str | None
@@ -313,6 +347,13 @@ class TransferOut(BaseModel):
     revision: int
     created: str
     updated: str
+
+
+class TransferPreview(TransferOut):
+    """What a change would make of the transfer. Nothing was changed."""
+
+    preview: Literal[True]
+    freed: list[SegmentOut] = Field(description="what a cancel or a pause would give back")
 
 
 class ProblemOut(BaseModel):
@@ -342,6 +383,7 @@ class BatchOut(BaseModel):
 
 class QuoteOut(BaseModel):
     planner: str
+    books: bool = Field(description="false: a prediction by a planner that books nothing")
     admitted: bool
     plan: PlanOut | None
     problem: ProblemOut | None

@@ -18,7 +18,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli.quantities import show_size, show_time
+from broker.cli.quantities import show_rate, show_size, show_time
 from broker.client import BrokerClient, ClientError, ProblemError
 from broker.core.units import parse_time
 
@@ -140,16 +140,20 @@ def _offer(offer: Mapping[str, Any]) -> str:
             return f"with a later deadline: --deadline {offer['deadline']}"
         case "largest_volume":
             return f"less by that deadline: --size {offer['volume_bytes']} ({show_size(offer['volume_bytes'])})"
+        case "smallest_rate":
+            return f"at up to {show_rate(offer['rate_max_bps'])}: --rate-max {offer['rate_max_bps']}"
+        case "largest_rate_min":
+            return f"at no less than {show_rate(offer['rate_min_bps'])}: --rate-min {offer['rate_min_bps']}"
+        case "longest_duration":
+            return f"for a shorter time: --duration {offer['duration_s']}s"
         case _:
             return str(offer.get("detail") or offer)
 
 
 def rate_at(transfer: Mapping[str, Any], now_us: int) -> int:
     """What is booked for it at an instant."""
-    for segment in transfer["plan"]["segments"]:
-        if parse_time(segment["begin"]) <= now_us < parse_time(segment["end"]):
-            return int(segment["rate_bps"])
-    return 0
+    segments = transfer["plan"]["segments"]
+    return sum(int(s["rate_bps"]) for s in segments if parse_time(s["begin"]) <= now_us < parse_time(s["end"]))
 
 
 def stdin_or_file(path: Path) -> Any:

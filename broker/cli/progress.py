@@ -15,6 +15,7 @@ from broker.cli.context import rate_at, state_text
 from broker.cli.quantities import now_us, show_duration, show_rate, show_size, show_time
 from broker.client import ENDED
 from broker.client.documents import Segment, Transfer
+from broker.core import plan as core
 from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time
 
 
@@ -65,7 +66,7 @@ class Board:
         outlook = _outlook(transfer, now)
         self._print(
             f"{format_time(now)[:19]}Z {name_of(transfer)}: {state_text(transfer).plain}, {share:.0%} of "
-            f"{show_size(transfer['volume_bytes'])}{moving}{', ' + outlook if outlook else ''}"
+            f"{show_size(size_of(transfer))}{moving}{', ' + outlook if outlook else ''}"
         )
 
     def _print(self, text: str) -> None:
@@ -82,7 +83,7 @@ def _bars(transfers: Iterable[Transfer], now: int, width: int) -> Table:
     table.add_column("State", no_wrap=True)
     table.add_column("", no_wrap=True, overflow="ellipsis", ratio=1)
     for transfer in transfers:
-        bar = ProgressBar(total=transfer["volume_bytes"], completed=_done(transfer), width=24 if wide else 12)
+        bar = ProgressBar(total=size_of(transfer), completed=_done(transfer), width=24 if wide else 12)
         moving = transfer["state"] == "ACTIVE"
         booked = show_rate(rate_at(transfer, now)) if moving else ""
         measured = [show_rate(transfer["measured_bps"]) if moving else ""] if wide else []
@@ -102,12 +103,17 @@ def name_of(transfer: Transfer) -> str:
     return transfer["label"] or transfer["id"]
 
 
+def size_of(transfer: Transfer) -> int:
+    """The volume; of a holding time, what may be sent in it."""
+    return transfer["booked_bytes"] if transfer["volume_bytes"] is None else transfer["volume_bytes"]
+
+
 def _done(transfer: Transfer) -> int:
-    return transfer["volume_bytes"] if transfer["state"] == "FINISHED" else transfer["bytes_done"]
+    return size_of(transfer) if transfer["state"] == "FINISHED" else transfer["bytes_done"]
 
 
 def _share(transfer: Transfer) -> float:
-    return _done(transfer) / transfer["volume_bytes"]
+    return _done(transfer) / max(size_of(transfer), 1)
 
 
 def _outlook(transfer: Transfer, now: int) -> str:
@@ -120,7 +126,7 @@ def _outlook(transfer: Transfer, now: int) -> str:
     if transfer["state"] in ENDED:
         return why
     if transfer["state"] == "ACTIVE" and not transfer["paused"]:
-        eta = when_carried(transfer["plan"]["segments"], transfer["volume_bytes"] - transfer["bytes_done"], now)
+        eta = when_carried(transfer["plan"]["segments"], size_of(transfer) - transfer["bytes_done"], now)
         if eta is not None:
             done = format_time(eta)
             return f"done about {show_time(done)}{against(done, promised)}" + (f"; {why}" if why else "")
@@ -140,12 +146,13 @@ def against(finish: str | None, promised: str | None) -> str:
 def when_carried(segments: Iterable[Segment], volume_bytes: int, from_us: int = 0) -> int | None:
     """The instant at which segments have carried so much since `from_us`; None when they do not."""
     missing = volume_bytes * MICROBITS_PER_BYTE
-    for segment in segments:
-        begin, end = max(parse_time(segment["begin"]), from_us), parse_time(segment["end"])
+    parsed = [core.Segment(parse_time(s["begin"]), parse_time(s["end"]), s["rate_bps"], tuple(s["path"])) for s in segments]
+    for start, end, rate in core.total_rates(parsed):
+        begin = max(start, from_us)
         if begin >= end:
             continue
-        carried = segment["rate_bps"] * (end - begin)
+        carried = rate * (end - begin)
         if carried >= missing:
-            return begin + -(-missing // segment["rate_bps"])
+            return begin + -(-missing // rate)
         missing -= carried
     return None

@@ -5,7 +5,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,12 +21,14 @@ from broker.client.documents import (
     EnrolmentToken,
     Event,
     Host,
+    Job,
     Link,
     LinkChange,
     NewToken,
     Quote,
     Token,
     Transfer,
+    TransferPreview,
 )
 from broker.client.errors import BrokerUnreachable, ProblemError
 from broker.client.locate import locate
@@ -34,6 +36,7 @@ from broker.client.sse import messages
 from broker.core.transfer import ENDED as _ENDED_STATES
 
 ENDED = frozenset(str(state) for state in _ENDED_STATES)
+JOB_ENDED = frozenset({"DONE", "FAILED", "CANCELED"})
 
 PATIENCE_S = 30.0
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -106,6 +109,15 @@ class BrokerClient:
         """Change what is asked; `revision` guards against changing what somebody else changed meanwhile."""
         headers = {} if revision is None else {"If-Match": f'"{revision}"'}
         return cast(Transfer, self._write("PATCH", f"transfers/{_part(transfer_id)}", json=dict(fields), headers=headers))
+
+    def preview_change(self, transfer_id: str, fields: Json) -> TransferPreview:
+        """What `change` would make of the transfer. Nothing is changed."""
+        path = f"transfers/{_part(transfer_id)}"
+        return cast(TransferPreview, self._read("PATCH", path, json=dict(fields), params={"preview": True}))
+
+    def preview_act(self, transfer_id: str, action: Action) -> TransferPreview:
+        """What `act` would make of the transfer, and what it would give back. Nothing is changed."""
+        return cast(TransferPreview, self._read("POST", f"transfers/{_part(transfer_id)}/{action}", params={"preview": True}))
 
     def act(self, transfer_id: str, action: Action) -> Transfer:
         return cast(Transfer, self._write("POST", f"transfers/{_part(transfer_id)}/{action}"))
@@ -182,6 +194,61 @@ class BrokerClient:
     def remove_window(self, link_id: str, window_id: str) -> LinkChange:
         return cast(LinkChange, self._write("DELETE", f"links/{_part(link_id)}/windows/{_part(window_id)}"))
 
+    # -- long work --------------------------------------------------------------------------------------------------------------
+
+    def plan(self, wishes: Json | None = None, idempotency_key: str | None = None) -> Job:
+        """Have what has not yet been sent planned anew, all together; `wishes`: objective, project, links, transfers, apply, ...
+
+        The job tells the rest: `wait_for_job`.
+        """
+        return cast(Job, self._post("plans", dict(wishes or {}), idempotency_key or uuid.uuid4().hex))
+
+    def apply_plan(self, job_id: str) -> Job:
+        """Book what a plan found. Raises ProblemError (`conflict`) when something changed since."""
+        return cast(Job, self._request("POST", f"{_job_path(job_id)}/apply", repeatable=True))
+
+    def simulate(self, specification: Json, idempotency_key: str | None = None) -> Job:
+        """Have a what-if simulation run, by default on the broker's own network."""
+        return cast(Job, self._post("simulations", dict(specification), idempotency_key or uuid.uuid4().hex))
+
+    def simulation_table(self, job_id: str) -> str:
+        """The results of a simulation as CSV."""
+        table: bytes = self._read("GET", _job_path(job_id), params={"format": "csv"}, content=_bytes)
+        return table.decode()
+
+    def simulation_plot(self, job_id: str) -> bytes:
+        """The results of a simulation as PNG."""
+        return cast(bytes, self._read("GET", f"{_job_path(job_id)}/plot.png", content=_bytes))
+
+    def job(self, job_id: str) -> Job:
+        return cast(Job, self._read("GET", _job_path(job_id)))
+
+    def jobs(self, kind: Literal["plan", "simulation"], *, state: Sequence[str] = (), page_size: int = 100) -> Iterator[Job]:
+        """Newest first, without results."""
+        given: dict[str, Any] = {"limit": page_size} | ({"state": list(state)} if state else {})
+        cursor: str | None = None
+        while True:
+            page = self._read("GET", f"{kind}s", params=given | ({"cursor": cursor} if cursor else {}))
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def cancel_job(self, job_id: str) -> Job:
+        return cast(Job, self._request("POST", f"{_job_path(job_id)}/cancel", repeatable=True))
+
+    def wait_for_job(self, job_id: str, timeout_s: float | None = None, seen: Callable[[Job], None] = lambda _: None) -> Job:
+        """The job once it has ended, however it did; `seen` is shown it every half second. Raises TimeoutError."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            job = self.job(job_id)
+            seen(job)
+            if job["state"] in JOB_ENDED:
+                return job
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{job_id} is {job['state']} after {timeout_s} s")
+            time.sleep(0.5)
+
     # -- hosts, tokens, health -------------------------------------------------------------------------------------------------
 
     def hosts(self) -> list[Host]:
@@ -225,7 +292,9 @@ class BrokerClient:
     def _write(self, method: str, path: str, **options: Any) -> Any:
         return self._request(method, path, repeatable=False, **options)
 
-    def _request(self, method: str, path: str, *, repeatable: bool, **options: Any) -> Any:
+    def _request(
+        self, method: str, path: str, *, repeatable: bool, content: Callable[[httpx.Response], Any] | None = None, **options: Any
+    ) -> Any:
         give_up = time.monotonic() + self.patience_s
         pause = _FIRST_PAUSE_S
         while True:
@@ -233,7 +302,7 @@ class BrokerClient:
             try:
                 response = self._http.request(method, f"/v1/{path}", **options)
                 if response.status_code != 503 or time.monotonic() + (wait := max(pause, _retry_after(response))) > give_up:
-                    return _content(response)
+                    return (content or _content)(response)
             except httpx.TransportError as error:
                 reached = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
                 if time.monotonic() + wait > give_up or (reached and not repeatable):
@@ -245,6 +314,11 @@ class BrokerClient:
 def _part(text: str) -> str:
     """One segment of a path, whatever is in it."""
     return quoted(text, safe="~:@+") or "-"
+
+
+def _job_path(job_id: str) -> str:
+    """Plans and simulations have ids of their own kind."""
+    return f"{'simulations' if job_id.startswith('sim_') else 'plans'}/{_part(job_id)}"
 
 
 def _retry_after(response: httpx.Response) -> float:
@@ -261,6 +335,11 @@ def _content(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         raise BrokerUnreachable(f"what answers at {response.url} is no broker") from None
+
+
+def _bytes(response: httpx.Response) -> bytes:
+    _refuse_errors(response)
+    return response.content
 
 
 def _refuse_errors(response: httpx.Response) -> None:

@@ -16,6 +16,7 @@ class Plan(TypedDict):
     start: str | None
     finish: str | None
     segments: list[Segment]
+    paths: list[list[str]]
     metrics: dict[str, float | int | None]
 
 
@@ -32,14 +33,20 @@ class Transfer(TypedDict):
     mode: str
     source: str
     destination: str
-    volume_bytes: int
+    volume_bytes: int | None
     booked_bytes: int
     rate_max_bps: int | None
     rate_min_bps: int | None
     not_before: str
     deadline: str | None
-    duration_s: int | None
+    duration_s: float | None
     priority: int
+    best_effort: bool
+    paths: int
+    path: list[str] | None
+    split: bool
+    shortest_segment_s: float | None
+    most_segments: int | None
     planner: str
     project: str | None
     label: str | None
@@ -62,6 +69,13 @@ class Transfer(TypedDict):
     updated: str
 
 
+class TransferPreview(Transfer):
+    """What a change would make of a transfer, and what it would give back. Nothing was changed."""
+
+    preview: bool
+    freed: list[Segment]
+
+
 class BatchItem(TypedDict):
     status: int
     transfer: Transfer | None
@@ -70,6 +84,7 @@ class BatchItem(TypedDict):
 
 class Quote(TypedDict):
     planner: str
+    books: bool
     admitted: bool
     plan: Plan | None
     problem: dict[str, Any] | None
@@ -181,3 +196,23 @@ class Audit(TypedDict):
     at: str
     took_us: int
     violations: dict[str, list[dict[str, Any]]]
+
+
+class Job(TypedDict):
+    """Long work: a re-optimisation (`kind` plan) or a simulation. `result` is there once it is DONE, `error` (a problem) once it is FAILED."""
+
+    id: str
+    kind: str
+    state: str
+    progress: float
+    stage: str | None
+    cancel_requested: bool
+    attempts: int
+    request: dict[str, Any]
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    owner: str
+    revision: int
+    created: str
+    started: str | None
+    finished: str | None

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """capacity(t) of a link: its base rate, steps of what may be used, and windows that take some of it away for a while."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from broker.core.calendar import DISTANT_PAST_US, Step
@@ -36,3 +38,16 @@ def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Itera
         if level != steps[-1][1]:
             steps.append((instant, level))
     return steps
+
+
+def rises(before: Sequence[Step], after: Sequence[Step], from_us: int) -> bool:
+    """Is capacity `after` above what it was `before`, at any instant from `from_us` on? Without steps there was none."""
+    if tuple(before) == tuple(after):
+        return False
+    instants = {from_us, *(begin for begin, _ in (*before, *after) if begin > from_us)}
+    return any(_level(after, instant) > _level(before, instant) for instant in instants)
+
+
+def _level(steps: Sequence[Step], instant_us: int) -> int:
+    index = bisect_right(steps, instant_us, key=itemgetter(0)) - 1
+    return steps[index][1] if index >= 0 else 0

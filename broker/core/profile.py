@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gamma(t) of a whole path: the minimum over its links, cut to the stretch of time that a scan needs."""
+"""gamma(t) of a whole path: the minimum over its links, cut to the stretch of time that a scan needs; and the same with time reversed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from broker.core.calendar import Calendar
 from broker.core.scans import Int64Array
 from broker.core.units import FOREVER_US
 
-_FIRST_CUT = 512
+_FIRST_CUT = 64
 _NEXT_CUT = 8
 
 
@@ -24,10 +24,14 @@ class Profile(NamedTuple):
     limit_us: int
 
 
+# Ever longer profiles from an instant on, the last of which reaches another.
+Profiles = Callable[[Sequence[str], Mapping[str, Calendar], int, int], Iterator[Profile]]
+
+
 def profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: int, until_us: int) -> Iterator[Profile]:
     """Ever longer profiles of a path from `begin_us` on, the last of which reaches `until_us`.
 
-    One link is its own profile and costs nothing. For several, the first cut has some hundred steps a link and each further one is
+    One link is its own profile and costs nothing. For several, the first cut has some dozen steps a link and each further one is
     eight times as long, so a scan that starts anew with each costs little more than one over the right length.
     """
     if len(path) == 1:
@@ -37,11 +41,32 @@ def profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: i
     chosen = [calendars[link_id] for link_id in path]
     steps = _FIRST_CUT
     while True:
-        limit = min(_time_after(calendar, begin_us, steps) for calendar in chosen)
-        limit = FOREVER_US if limit >= until_us else limit
-        yield _minimum(chosen, begin_us, limit if limit < FOREVER_US else until_us)._replace(limit_us=limit)
-        if limit >= FOREVER_US:
+        limit, size = _limit(chosen, begin_us, steps)
+        if limit >= until_us:
+            yield _minimum(chosen, begin_us, until_us, size)
             return
+        yield _minimum(chosen, begin_us, limit, size)._replace(limit_us=limit)
+        steps *= _NEXT_CUT
+
+
+def mirrored_profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: int, until_us: int) -> Iterator[Profile]:
+    """Profiles of gamma(-t), on which a plan that looks ahead looks back: from -begin_us backwards to -until_us.
+
+    What ends at an instant begins at its mirror image, and rows [b, e) stand for [-e, -b).
+    """
+    chosen = [calendars[link_id] for link_id in path]
+    steps = _FIRST_CUT
+    while True:
+        earliest = max(_time_before(calendar, -begin_us, steps) for calendar in chosen)
+        limit = max(earliest, -until_us)
+        forward = profile_between(path, calendars, limit, -begin_us)
+        room = int(scans.index_at(forward.times, forward.n, -begin_us) - scans.index_at(forward.times, forward.n, limit)) + 2
+        times, free = np.empty(room, np.int64), np.empty(room, np.int64)
+        n = scans.mirror(forward.times, forward.free, forward.n, limit, -begin_us, times, free)
+        if earliest <= -until_us:
+            yield Profile(times, free, n, FOREVER_US)
+            return
+        yield Profile(times, free, n, -limit)
         steps *= _NEXT_CUT
 
 
@@ -50,24 +75,34 @@ def profile_between(path: Sequence[str], calendars: Mapping[str, Calendar], begi
     if len(path) == 1:
         calendar = calendars[path[0]]
         return Profile(calendar.times, calendar.free, calendar.n, FOREVER_US)
-    return _minimum([calendars[link_id] for link_id in path], begin_us, end_us)
+    chosen = [calendars[link_id] for link_id in path]
+    size = sum(scans.index_at(calendar.times, calendar.n, end_us) for calendar in chosen)
+    size -= sum(scans.index_at(calendar.times, calendar.n, begin_us) for calendar in chosen)
+    return _minimum(chosen, begin_us, end_us, int(size) + len(chosen))
 
 
-def _time_after(calendar: Calendar, begin_us: int, steps: int) -> int:
-    index = scans.index_at(calendar.times, calendar.n, begin_us) + steps
-    return int(calendar.times[index]) if index < calendar.n else FOREVER_US
+def _limit(calendars: Sequence[Calendar], begin_us: int, steps: int) -> tuple[int, int]:
+    """(until when no calendar has more than `steps` steps, how many they have together up to then at most)."""
+    limit, size = FOREVER_US, 0
+    for calendar in calendars:
+        end, count = scans.time_after(calendar.times, calendar.n, begin_us, steps)
+        limit = min(limit, end)
+        size += count
+    return limit, size
 
 
-def _minimum(calendars: Sequence[Calendar], begin_us: int, end_us: int) -> Profile:
+def _time_before(calendar: Calendar, end_us: int, steps: int) -> int:
+    """The begin of the step that is `steps` before the one that holds just before `end_us`; the distant past if there is none."""
+    index = scans.index_at(calendar.times, calendar.n, end_us - 1) - steps
+    return int(calendar.times[index]) if index > 0 else -FOREVER_US
+
+
+def _minimum(calendars: Sequence[Calendar], begin_us: int, end_us: int, size: int) -> Profile:
+    """`size`: steps of all calendars together on [begin, end), or more."""
     first = calendars[0]
     times, free, n = first.times, first.free, first.n
     for calendar in calendars[1:]:
-        size = _span(times, n, begin_us, end_us) + _span(calendar.times, calendar.n, begin_us, end_us) + 1
         out_times, out_free = np.empty(size, np.int64), np.empty(size, np.int64)
         n = scans.minimum(times, free, n, calendar.times, calendar.free, calendar.n, begin_us, end_us, out_times, out_free)
         times, free = out_times, out_free
     return Profile(times, free, n, FOREVER_US)
-
-
-def _span(times: Int64Array, n: int, begin_us: int, end_us: int) -> int:
-    return int(scans.index_at(times, n, end_us) - scans.index_at(times, n, begin_us)) + 1

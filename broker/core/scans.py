@@ -51,6 +51,30 @@ def index_at(times: Int64Array, n: int, instant: int) -> int:
 
 
 @compiled
+def time_after(times: Int64Array, n: int, instant: int, steps: int) -> tuple[int, int]:
+    """(when the step begins that is `steps` after the one that holds at `instant`, for ever if there is none; steps up to there)."""
+    index = index_at(times, n, instant)
+    if index + steps < n:
+        return times[index + steps], steps
+    return _FOREVER, n - index
+
+
+@compiled
+def mirror(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, out_times: Int64Array, out_free: Int64Array) -> int:
+    """gamma(-t) on [-end, -begin): time runs backwards from `end`. Returns the number of steps."""
+    i = index_at(times, n, end - 1)
+    out_times[0] = -end
+    out_free[0] = free[i]
+    k = 1
+    while i > 0 and times[i] > begin:
+        out_times[k] = -times[i]
+        i -= 1
+        out_free[k] = free[i]
+        k += 1
+    return k
+
+
+@compiled
 def time_needed(bits: int, microbits: int, rate: int) -> int:
     """Microseconds, rounded up, for a volume at `rate` bit/s; long division in steps of 1000, so that 1 Pb/s does not overflow."""
     seconds = bits // rate
@@ -354,6 +378,78 @@ def volume_between(
                 return most_bits
         instant = stop
     return bits
+
+
+@compiled
+def rates_between(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    begin: int,
+    end: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+    out: Int64Array,
+) -> tuple[int, int]:
+    """What may be booked on [begin, end), both on slots: rows (begin, end, rate) in `out`, without gaps, 0 where it is less than `rate_min`.
+
+    Neighbours differ in rate. Returns (FOUND or OUT_OF_ROOM, rows); out of room, the rows are right as far as they go.
+    """
+    instant = begin
+    i = index_at(times, n, instant)
+    k = 0
+    while instant < end:
+        level, stop, i = _step(times, free, n, i, instant, slot)
+        stop = min(stop, end)
+        rate = max(min(level, rate_max), 0) // channel * channel
+        if rate < rate_min:
+            rate = 0
+        if k > 0 and out[k - 1, 2] == rate:
+            out[k - 1, 1] = stop
+        else:
+            if k == len(out):
+                return OUT_OF_ROOM, k
+            out[k, 0] = instant
+            out[k, 1] = stop
+            out[k, 2] = rate
+            k += 1
+        instant = stop
+    return FOUND, k
+
+
+@compiled
+def longest_constant(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    begin: int,
+    end: int,
+    bits: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+) -> int:
+    """The latest slot up to which one rate, free from `begin` on, can carry `bits`; `begin` itself when none can.
+
+    The rate that is free throughout falls as the stretch grows, so it is enough to look where it falls, and at `end`. Both ends on slots.
+    """
+    latest = begin
+    i = index_at(times, n, begin)
+    rate = min(free[i], rate_max) // channel * channel
+    while rate > 0 and rate >= rate_min:
+        i += 1
+        while i < n and times[i] < end and min(free[i], rate_max) // channel * channel >= rate:
+            i += 1
+        stop = end if i >= n or times[i] >= end else times[i] // slot * slot
+        if stop > begin and time_needed(bits, 0, rate) <= stop - begin:
+            latest = stop
+        if i >= n or times[i] >= end:
+            break
+        rate = min(free[i], rate_max) // channel * channel
+    return latest
 
 
 @compiled

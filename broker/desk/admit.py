@@ -244,8 +244,13 @@ class Quote(Unkeyed):
 def asked_links(asks: Iterable[Ask], books: Books) -> set[str]:
     """Every link that plans for the asks may book."""
     found: set[str] = set()
+    alike: set[tuple[Any, ...]] = set()
     for ask in asks:
-        found |= routed_links(books, ask.source, ask.destination, ask.options, ask.rate_min_bps, ask.not_before_us)
+        not_before = max(ask.not_before_us or 0, books.looked_us)
+        key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us)
+        if key not in alike:
+            alike.add(key)
+            found |= routed_links(books, *key)
     return found
 
 

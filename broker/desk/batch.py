@@ -10,7 +10,7 @@ from broker.core.calendar import Calendar
 from broker.core.plan import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
-from broker.desk.books import Booking, Books, Journal
+from broker.desk.books import Booking, Books, Journal, given_back
 from broker.desk.problems import Problem
 from broker.planners.offers import Binding
 from broker.store import bookings, events, hosts, transfers
@@ -49,6 +49,7 @@ class Batch:
         )
         self.touched: set[str] = set()  # hosts whose assignments changed
         self.journal = Journal(books.calendars)
+        self.pulled: set[str] = set()  # transfers pulled forward: what that frees is not news to whoever pulls them
         self._owners: list[str] = []  # transfer of each journal entry
         self._new: dict[str, Transfer] = {}
         self._changed: dict[str, Transfer] = {}
@@ -145,21 +146,31 @@ class Batch:
     def wrote(self) -> bool:
         return bool(self._events)
 
+    def freed(self) -> set[str]:
+        """Links on which there is more free than before, at some instant."""
+        if all(entry.rate_bps > 0 for entry in self.journal.done):  # admissions only
+            return set()
+        owned = zip(self._owners, self.journal.done, strict=True)
+        return given_back(entry for transfer_id, entry in owned if transfer_id not in self.pulled)
+
     # -- what the desk does ------------------------------------------------------------------------------------------------
 
     async def write(self, connection: AsyncConnection) -> None:
         await transfers.insert(connection, list(self._new.values()))
         await transfers.update(connection, list(self._changed.values()))
         await bookings.append(connection, self._ledger_rows(), self.heads)
-        # After the ledger is written: what stands in the way may be of this batch.
-        for problem, binding in self._unexplained:
-            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
-            problem.more["binding"]["reservations"] = holders
+        await self.explain_refusals(connection)
         await events.append(connection, self._events)
         if self.touched:
             await hosts.bump(connection, self.touched)
         for write in self._also:
             await write(connection)
+
+    async def explain_refusals(self, connection: AsyncConnection) -> None:
+        """Fill in what was promised by `explain`. After the ledger is written: what stands in the way may be of this batch."""
+        for problem, binding in self._unexplained:
+            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
+            problem.more["binding"]["reservations"] = holders
 
     def _ledger_rows(self) -> list[LedgerRow]:
         rows = []

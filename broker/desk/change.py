@@ -61,20 +61,26 @@ class Replanning(OneTransfer):
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
-        return set() if transfer is None else plannable_links(books, transfer, self.options_of(transfer))
-
-    def options_of(self, transfer: Transfer) -> Options:
-        return transfer.options
+        return set() if transfer is None else plannable_links(books, transfer)
 
 
-def plannable_links(books: Books, transfer: Transfer, options: Options | None = None) -> set[str]:
+def plannable_links(books: Books, transfer: Transfer) -> set[str]:
     """Every link that a new plan for the transfer may book."""
-    wanted = transfer.options if options is None else options
-    return routed_links(books, transfer.source, transfer.destination, wanted, transfer.rate_min_bps, transfer.not_before_us)
+    not_before = max(transfer.not_before_us, books.looked_us)
+    return routed_links(
+        books,
+        transfer.source,
+        transfer.destination,
+        transfer.options,
+        transfer.rate_min_bps,
+        not_before,
+        transfer.deadline_us,
+    )
 
 
 _ABSENT: Any = object()
 _PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
+_CHOOSING = ("rate_min_bps", "not_before_us", "deadline_us")  # what the choice of paths hangs on, beside the options
 _BOOKED = ("booked_bytes", "duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
 
 
@@ -97,7 +103,15 @@ class Change(Replanning):
     metadata: dict[str, Any] | None = _ABSENT
     options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
 
-    def options_of(self, transfer: Transfer) -> Options:
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        transfer = found.get(self.transfer_id)
+        if transfer is None:
+            return set()
+        given = {name: value for name in _CHOOSING if (value := getattr(self, name)) is not _ABSENT and value is not None}
+        changed = replace(transfer, options=self._options(transfer), **given)
+        return plannable_links(books, transfer) | plannable_links(books, changed)
+
+    def _options(self, transfer: Transfer) -> Options:
         return replace(transfer.options, **self.options) if self.options else transfer.options
 
     def decide(self, batch: Batch) -> Transfer:
@@ -123,7 +137,7 @@ class Change(Replanning):
             if given is not _ABSENT:
                 setattr(wanted, name, given)
         if self.options:
-            wanted.options = self.options_of(transfer)
+            wanted.options = self._options(transfer)
         if self.not_before_us is not _ABSENT:
             if transfer.state is State.ACTIVE:
                 raise Problem.of_field("not_before", "the transfer has begun", "conflict")
@@ -280,7 +294,14 @@ def book_rest(
 
 
 def plan_rest(
-    batch: Batch, transfer: Transfer, wanted: Wanted, remaining: int | None, not_before_us: int, policy: Policy, *, explain: bool = False
+    batch: Batch,
+    transfer: Transfer,
+    wanted: Wanted,
+    remaining: int | None,
+    not_before_us: int,
+    policy: Policy,
+    *,
+    explain: bool = False,
 ) -> None:
     """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried, or held, until then).
 

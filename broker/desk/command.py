@@ -2,7 +2,8 @@
 """What can be handed to the desk."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -11,6 +12,7 @@ from broker.desk.books import Books
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
 
+Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
 
@@ -49,6 +51,16 @@ class Alone(Protocol[Result_co]):
     """
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> Result_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Generic[Result]):
+    """What a command would answer now, without doing it: its result, or the Problem that it raises.
+
+    It is decided under the same locks and leaves nothing behind: no booking, event or revision, and its idempotency key is not looked at.
+    """
+
+    command: Command[Result] | Alone[Result]
 
 
 class Unkeyed:

@@ -8,15 +8,17 @@ one database; the links' row locks serialise them, and the ledger's primary key 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.calendar import Step
+from broker.core.capacity import rises
 from broker.core.transfer import IllegalTransition
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
-from broker.desk.command import Alone, Command
+from broker.desk.command import Alone, Command, Preview
 from broker.desk.problems import Problem
 from broker.store import bookings, idempotency, transfers
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
@@ -41,7 +43,10 @@ class _Work:
 
 
 class Desk:
-    """`run` it in one task; `submit` from any number of others. `announce` hears which hosts and whether anything was committed."""
+    """`run` it in one task; `submit` from any number of others. `announce` hears which hosts and whether anything was committed.
+
+    `freed` hears on which links more is free than before, at whatever instant; it must return at once.
+    """
 
     def __init__(
         self,
@@ -49,23 +54,30 @@ class Desk:
         clock: Callable[[], int],
         announce: Callable[[set[str]], None] = lambda _: None,
         batch_size: int = 512,
+        freed: Callable[[set[str]], None] | None = None,
     ) -> None:
         self.books = Books()
         self._database = database
         self._clock = clock
         self._announce = announce
+        self._freed = freed
         self._batch_size = batch_size
         self._queue: deque[_Work] = deque()
         self._ready = asyncio.Event()
 
-    async def submit(self, command: Command[Result] | Alone[Result]) -> Result:
-        """The command's result once it is committed. Raises its Problem, or DatabaseAway."""
+    async def submit(self, command: Command[Result] | Alone[Result] | Preview[Result]) -> Result:
+        """The command's result once it is committed; of a preview, the result it would have. Raises its Problem, or DatabaseAway."""
         work = _Work(command, asyncio.get_running_loop().create_future())
         self._queue.append(work)
         self._ready.set()
         # A caller that goes away does not take back what is being decided.
         result: Result = await asyncio.shield(work.future)
         return result
+
+    @property
+    def queued(self) -> int:
+        """How many commands wait for their turn."""
+        return len(self._queue)
 
     async def run(self) -> None:
         while True:
@@ -88,7 +100,7 @@ class Desk:
         waiting: list[_Work] = []
         keys: set[tuple[str, str]] = set()
         while self._queue and len(chosen) < self._batch_size:
-            if isinstance(self._queue[0].command, Alone):
+            if isinstance(self._queue[0].command, Alone | Preview):
                 if not chosen:
                     return [self._queue.popleft()]
                 break
@@ -105,7 +117,9 @@ class Desk:
 
     async def _settle(self, batch: list[_Work]) -> None:
         try:
-            if isinstance(batch[0].command, Alone):
+            if isinstance(batch[0].command, Preview):
+                await self._rehearse(batch[0])
+            elif isinstance(batch[0].command, Alone):
                 await self._transact_alone(batch[0])
             else:
                 await self._transact(batch)
@@ -173,6 +187,7 @@ class Desk:
                 working.journal.undo()
             raise
         self.books.versions.update(working.heads)
+        self._tell_freed(working)
         return outcomes, working.touched, working.wrote
 
     async def _transact_alone(self, work: _Work) -> None:
@@ -180,12 +195,9 @@ class Desk:
         books = self.books
         try:
             async with self._database.transaction() as connection:
-                await bookings.lock_topology(connection)
-                await books.load_topology(connection)
-                locked = await bookings.lock(connection, books.records)
-                await books.catch_up(connection, locked.heads, self._clock())
-                heads = {link_id: head.version for link_id, head in locked.heads.items()}
+                heads = await self._lock_everything(connection)
                 batch = Batch(books, heads, {}, self._clock())
+                capacities = {link_id: calendar.capacity for link_id, calendar in books.calendars.items()}
                 result = await work.command.act(connection, batch)
                 await batch.write(connection)
         except Problem as problem:
@@ -196,9 +208,66 @@ class Desk:
             self._forget_books()
             raise
         books.versions.update(batch.heads)
+        self._tell_freed(batch, capacities)
         if not work.future.cancelled():
             work.future.set_result(result)
         self._announce(batch.touched)
+
+    async def _lock_everything(self, connection: AsyncConnection) -> dict[str, int]:
+        """Lock the network and every link, and bring the books up to date; the head of each link."""
+        await bookings.lock_topology(connection)
+        await self.books.load_topology(connection)
+        locked = await bookings.lock(connection, self.books.records)
+        await self.books.catch_up(connection, locked.heads, self._clock())
+        return {link_id: head.version for link_id, head in locked.heads.items()}
+
+    async def _rehearse(self, work: _Work) -> None:
+        """Decide on a preview's command, and forget it all but for the answer."""
+        command = work.command.command
+        decided = self._rehearse_alone if isinstance(command, Alone) else self._rehearse_command
+        for _ in range(_RESTARTS):
+            try:
+                outcome = await decided(command)
+            except Problem as problem:
+                outcome = problem
+            except (_Restart, NotLocked):
+                continue
+            if isinstance(outcome, BaseException):
+                _fail([work], outcome)
+            elif not work.future.done():
+                work.future.set_result(outcome)
+            return
+        raise DatabaseAway("the network keeps changing; try again")
+
+    async def _rehearse_command(self, command: Command[Any]) -> Any:
+        working: Batch | None = None
+        try:
+            async with self._database.rehearsal() as connection:
+                working = await self._lock(connection, [command])
+                outcome = _decide(command, working)
+                await working.explain_refusals(connection)
+        finally:
+            if working is not None:
+                working.journal.undo()
+        return outcome
+
+    async def _rehearse_alone(self, command: Alone[Any]) -> Any:
+        async with self._database.rehearsal() as connection:
+            heads = await self._lock_everything(connection)
+            # On a copy of the books: what changes the network changes them in ways that no journal takes back.
+            return await command.act(connection, Batch(self.books.copy(), heads, {}, self._clock()))
+
+    def _tell_freed(self, batch: Batch, capacities: Mapping[str, Sequence[Step]] | None = None) -> None:
+        """`capacities`: those before a change of the network."""
+        if self._freed is None:
+            return
+        links = batch.freed()
+        if capacities is not None:
+            for link_id, calendar in self.books.calendars.items():
+                if rises(capacities.get(link_id, ()), calendar.capacity, batch.now_us):
+                    links.add(link_id)
+        if links:
+            self._freed(links)
 
     def _forget_books(self) -> None:
         """Read everything anew with the next batch; until then, answers are rendered with the links as they were known."""

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
@@ -24,19 +25,26 @@ async def settle(database: Database, desk: Desk, now_us: int, grace_us: int, los
         due = await transfers.due(connection, now_us, grace_us, lost_us)
     if not due:
         return 0
-    runner = asyncio.create_task(desk.run())
-    try:
+    async with at_work(desk):
         results = await asyncio.gather(
             *(desk.submit(_command(transfer_id, what)) for transfer_id, what in due), return_exceptions=True
         )
-    finally:
-        runner.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await runner
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Problem):
             raise result
     return len(due)
+
+
+@contextlib.asynccontextmanager
+async def at_work(desk: Desk) -> AsyncIterator[None]:
+    """Run a desk that has no task of its own."""
+    runner = asyncio.create_task(desk.run())
+    try:
+        yield
+    finally:
+        runner.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await runner
 
 
 def _command(transfer_id: str, what: str) -> Command[Transfer]:

@@ -93,7 +93,7 @@ class _Bargain:
         found = self._counter_offer(late)
         if found.earliest_finish_us is not None and found.earliest_finish_us <= MAX_TIME_US:
             deadline = format_time(found.earliest_finish_us)
-            changes = {"deadline_us": found.earliest_finish_us}
+            changes: dict[str, Any] = {"deadline_us": found.earliest_finish_us}
             yield _Offer("smallest_deadline", changes, {"deadline": deadline}, f"the same request with the deadline {deadline}")
         if found.largest_volume_bytes is not None and (volume := self._volume(found.largest_volume_bytes)):
             detail = f"{volume} bytes by the deadline that was asked"

@@ -2,18 +2,19 @@
 """From a planning request to a verified plan, or to a refusal: in a word where nobody reads it, with counter-offers where somebody does."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from broker.core.network import Network, Route
 from broker.core.plan import Plan, Refusal, coalesced, verify
 from broker.core.request import Options, Request
-from broker.core.units import FOREVER_US, MAX_TIME_US
+from broker.core.units import MAX_TIME_US
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.explain import Question, explained
 from broker.desk.problems import Problem
 from broker.planners import PLANNERS
-from broker.planners.signature import JointPlanner, Planner
+from broker.planners.signature import JointPlanner, Planner, candidate_routes
 
 JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
 
@@ -37,7 +38,9 @@ def booking_planner(name: str) -> Planner:
     """A planner whose plans can be booked. Raises Problem."""
     planner = planner_named(name)
     if not planner.books:
-        detail = f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
+        detail = (
+            f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
+        )
         raise Problem.of_field("planner", detail, "unsupported")
     return planner
 
@@ -99,19 +102,30 @@ def routes(network: Network, source: str, destination: str, options: Options) ->
 
 
 def routed_links(
-    books: Books, source: str, destination: str, options: Options, rate_min_bps: int | None, not_before_us: int | None
+    books: Books,
+    source: str,
+    destination: str,
+    options: Options,
+    rate_min_bps: int | None,
+    not_before_us: int,
+    deadline_us: int | None,
 ) -> set[str]:
-    """Every link that a plan may book: these are to be locked. A link that carries too little for a while is gone around, so the paths of now
-    and those of later count alike; what that leaves out is found when it is planned on (see `batch.NotLocked`).
+    """Every link that a plan may book, and those that its counter-offers look at: these are to be locked.
+
+    Planners go around links that carry too little for a while, so the choice moves with time. What moves between the locking and the
+    planning is seen there (`batch.NotLocked`).
     """
     network = books.network
     if options.path is not None:
         return {link_id for link_id in options.path if link_id in network.links}
-    from_us = max(not_before_us or 0, books.looked_us)
-    avoided = {frozenset[str](), network.below(max(rate_min_bps or 1, 1), from_us, FOREVER_US)}
+    least = rate_min_bps or 1
+    if not network.below(least, not_before_us, not_before_us + 1):
+        return {link_id for route in network.routes(source, destination, options.paths) for link_id in route.path}
+    request = Request("", source, destination, 1, not_before_us, options=options)
     return {
         link_id
-        for without in avoided
-        for route in network.routes(source, destination, options.paths, without)
+        for deadline in {deadline_us, None}
+        for least_bps in {least, 1}
+        for route in candidate_routes(replace(request, deadline_us=deadline), network, least_bps)
         for link_id in route.path
     }

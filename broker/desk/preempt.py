@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preemption: a request that does not fit may displace bookings that were made as `best_effort`, with a lower priority than its own.
 
-Nothing else ever gives way. As few as needed are displaced, the least important and then the youngest first; each is planned anew as
+Nothing else ever gives way. No more are displaced than needed, the least important and then the youngest first; each is planned anew as
 early as it still fits, and says who displaced it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from broker.core.plan import Plan, Segment
+from broker.core.plan import Plan, Refusal, Segment
 from broker.core.request import Request
 from broker.core.transfer import Action, State
-from broker.core.units import format_time
-from broker.desk.admit import Admit, Ask, mode_of, request_of
+from broker.core.units import FOREVER_US, format_time
+from broker.desk.admit import Admit, Ask, asked_links, mode_of, request_of
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.change import book_rest, lead_of, plannable_links, waiting
 from broker.desk.planning import planned, planner_named
 from broker.desk.problems import Problem
-from broker.desk.release import end
+from broker.desk.release import end, released_parts
+from broker.store.events import Event
 from broker.store.transfers import Transfer
 
 
 @dataclass(slots=True)
 class AdmitByPreemption(Admit):
-    """Admit the asks; those with `preempt` may displace the `candidates`: ids of best-effort transfers, which are locked and looked at again."""
+    """Admit the asks; those with `preempt` may displace `candidates`: best-effort transfers by id, which are locked and looked at again."""
 
     candidates: Sequence[str] = ()
 
@@ -32,92 +33,114 @@ class AdmitByPreemption(Admit):
         return self.candidates
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
-        wanted = Admit.links(self, books, found)
+        wanted = asked_links(self.asks, books)
         for transfer_id in self.candidates:
             if (victim := found.get(transfer_id)) is not None:
                 wanted |= plannable_links(books, victim)
         return wanted
 
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
-        result = Admit._admit(self, ask, batch)
+        return self._or_displace(ask, Admit._admit(self, ask, batch), batch)
+
+    def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
+        results = Admit._admit_together(self, asks, batch)
+        return [self._or_displace(ask, result, batch) for ask, result in zip(asks, results, strict=True)]
+
+    def _or_displace(self, ask: Ask, result: Transfer | Problem, batch: Batch) -> Transfer | Problem:
+        """`result`, unless it says that there is no room and displacing others makes some."""
         if not ask.preempt or not isinstance(result, Problem) or result.code != "infeasible":
             return result
-        return self._displacing(ask, batch) or result
-
-    def _displacing(self, ask: Ask, batch: Batch) -> Transfer | None:
-        """The transfer with room made for it; None when no displacement helps."""
         mode = mode_of(ask, batch.books)
         request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
+        links = asked_links([ask], batch.books)
         candidates = [
-            batch.transfers[transfer_id]
+            victim
             for transfer_id in self.candidates
-            if transfer_id in batch.transfers and _may_be_displaced(batch.transfers[transfer_id], ask, batch)
+            if (victim := batch.transfers.get(transfer_id)) is not None and self._may_give_way(victim, request, links, batch)
         ]
         candidates.sort(key=lambda victim: (victim.priority, -victim.created_us, victim.id))
         mark = batch.mark()
-        found = self._fewest(candidates, request, ask, batch)
+        found = self._fewest(candidates, request, ask.planner, batch)
+        batch.back_to(mark)
         if found is None:
-            batch.back_to(mark)
-            return None
-        plan, victims = found
+            return result
+        victims, plan = found
+        for victim in victims:
+            self._displace(victim, batch)
         admitted = self._book(ask, mode, request, plan, batch)
-        # The most important one chooses first among what is left.
-        for victim, kept in reversed(victims):
-            self._settle(victim, kept, admitted, batch)
+        displaced = {"displaced": [victim.id for victim in victims]}
+        batch.event(Event(batch.now_us, self.owner, "transfer.displacing", "transfer", admitted.id, None, displaced))
+        for victim in reversed(victims):  # the most important one chooses first among what is left
+            self._settle(victim, admitted, batch)
         return admitted
 
+    def _may_give_way(self, victim: Transfer, request: Request, links: set[str], batch: Batch) -> bool:
+        """Was it booked as best effort, is it less important, and does it hold anything where and when the request wants room?"""
+        if not victim.live or victim.paused or not victim.best_effort or victim.priority >= request.priority:
+            return False
+        begin = max(request.not_before_us, batch.now_us + lead_of(victim, self.policy))
+        until = FOREVER_US if request.deadline_us is None else request.deadline_us
+        return any(s.end_us > begin and s.begin_us < until and not links.isdisjoint(s.path) for s in victim.segments)
+
     def _fewest(
-        self, candidates: Sequence[Transfer], request: Request, ask: Ask, batch: Batch
-    ) -> tuple[Plan, list[tuple[Transfer, tuple[Segment, ...]]]] | None:
-        """A plan, and those that give way to it with what they keep; their bookings are released in the batch, nobody else's."""
+        self, candidates: Sequence[Transfer], request: Request, planner_name: str, batch: Batch
+    ) -> tuple[list[Transfer], Plan] | None:
+        """The victims, the least important first, without any of whom there would be no plan, and the plan; None when nothing helps.
 
-        def plan() -> Plan | None:
-            answer = planned(request, planner_named(ask.planner), batch)
-            return answer if isinstance(answer, Plan) else None
-
-        given_up: list[tuple[Transfer, tuple[Segment, ...]]] = []
-        found: Plan | None = None
+        What this books and releases is for the caller to undo.
+        """
+        planner = planner_named(planner_name)
+        taken: list[tuple[Transfer, tuple[Segment, ...]]] = []
+        found: Plan | Refusal | None = None
         step = 1
-        while found is None and len(given_up) < len(candidates):
-            # One, then two, then four more: to find out that nothing helps takes few plans. Who was taken too many is put back below.
-            for victim in candidates[len(given_up) : len(given_up) + step]:
-                given_up.append((victim, batch.release_after(victim, batch.now_us + lead_of(victim, self.policy))))
+        while not isinstance(found, Plan):
+            # One, then two, then four more, so that few plans tell whether it helps at all. Who was taken for nothing is put back below.
+            more = candidates[len(taken) : len(taken) + step]
+            if not more:
+                return None
+            taken += [(victim, released_parts(victim.segments, self._release(victim, batch))) for victim in more]
+            found = planned(request, planner, batch)
             step *= 2
-            found = plan()
-        if found is None:
-            return None
-        for entry in reversed(list(given_up)):
-            victim, kept = entry
-            returned = _after(victim, kept)
-            if any(batch.calendars[link_id].lowest(s.begin_us, s.end_us) < s.rate_bps for s in returned for link_id in s.path):
-                continue  # another one's room, which is gone: cannot be, as nothing was booked since
+        needed = []
+        for victim, returned in reversed(taken):
+            mark = batch.mark()
             batch.book(victim.id, returned)
-            again = plan()
-            if again is None:
-                batch.release(victim.id, returned)
+            without_it = planned(request, planner, batch)
+            if isinstance(without_it, Plan):
+                found = without_it
             else:
-                found = again
-                given_up.remove(entry)
-        return found, given_up
+                batch.back_to(mark)
+                needed.append(victim)
+        return needed[::-1], found
 
-    def _settle(self, victim: Transfer, kept: tuple[Segment, ...], by: Transfer, batch: Batch) -> None:
+    def _release(self, victim: Transfer, batch: Batch) -> tuple[Segment, ...]:
+        """Give back what its agents can still be told not to send; what remains."""
+        return batch.release_after(victim, batch.now_us + lead_of(victim, self.policy))
+
+    def _displace(self, victim: Transfer, batch: Batch) -> None:
+        kept = self._release(victim, batch)
+        cut = max([batch.now_us + lead_of(victim, self.policy), *(segment.end_us for segment in kept)])
+        victim.carried_bytes = victim.carried_by(cut)
+        victim.segments, victim.plan_from_us = kept, cut
+
+    def _settle(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
         """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""
         before = summary(victim)
-        who = f"{by.id}" + (f" ({by.label})" if by.label else "")
-        why = f"displaced by {who}, priority {by.priority}"
-        full = victim.segments
-        victim.segments = kept
+        why = f"displaced by {by.id}{f' ({by.label})' if by.label else ''}, which has priority {by.priority}"
         mark = batch.mark()
-        try:
-            book_rest(batch, victim, None, "preempted", why, self.policy)
-        except Problem as problem:
-            batch.back_to(mark)
-            victim.segments = full[:0] + kept
-            reason = waiting("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
-            end(batch, victim, Action.EXPIRE if victim.state is State.HELD else Action.FAIL, reason)
+        if victim.complete_by(victim.plan_from_us):  # it lost no more than the rest of its last slot
+            victim.finish_us = max(segment.end_us for segment in victim.segments)
+            victim.plan_revision += 1
         else:
-            assert victim.finish_us is not None and victim.reason is not None
-            missed = victim.reason["code"] != "preempted"
-            detail = f"{victim.reason['detail'] if missed else why}; done by {format_time(victim.finish_us)} now"
-            victim.reason = waiting("preempted", detail, until_us=victim.finish_us)
+            try:
+                book_rest(batch, victim, None, "preempted", why, self.policy)
+            except Problem as problem:
+                batch.back_to(mark)
+                reason = waiting("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
+                end(batch, victim, Action.EXPIRE if victim.state is State.HELD else Action.FAIL, reason)
+            else:
+                assert victim.finish_us is not None and victim.reason is not None
+                # Of a deadline that is lost, book_rest has said so.
+                detail = f"{victim.reason['detail']}; it will be done at {format_time(victim.finish_us)}"
+                victim.reason = waiting("preempted", detail, until_us=victim.finish_us)
         batch.change(victim, self.owner, "transfer.preempted", before)

@@ -8,10 +8,9 @@ no later than now planned), and nothing is proposed that is not better than what
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import lcm
 from typing import Any
-
-import numpy as np
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
@@ -19,6 +18,7 @@ from broker.core.plan import Plan, PlanRejected, Refusal, Segment, coalesced, ve
 from broker.core.request import Request
 from broker.core.transfer import Mode, State
 from broker.core.units import MAX_SLOT_US, US_PER_S, round_up
+from broker.planners.optimal.measure import congestion, weight
 from broker.store.transfers import Transfer
 
 OBJECTIVES = ("congestion", "admitted", "volume", "completion")
@@ -75,7 +75,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Of the movable transfers; the first: the largest share booked by anything, after the cut, of the links that they use.
+    """Of the movable transfers. `congestion_factor`: the largest share of a link that is booked, by anybody, at an instant at which one
+    of them uses it.
 
     Times in seconds: finishes from the cut on; `weighted_completion_s` is their sum, each times its weight. `change_points`: how often
     rates have to be programmed. `on_time`: how many end as promised; `volume_on_time_bytes`: how much they carry.
@@ -178,13 +179,8 @@ def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
     requests = [_asked(item, objective) for item in snapshot.movable]
     answers, solver = solve(requests, network, free) if requests else ([], {})
     plans = _settled(snapshot.movable, answers, network, free)
-    present = [item.ahead for item in snapshot.movable]
-    concerned = {link_id for segments in (*present, *plans) for s in segments for link_id in s.path}
-    before = _metrics(snapshot, concerned, present, snapshot.calendars)
-    booked = {link_id: _copy(calendar) for link_id, calendar in free.items()}
-    for segments in plans:
-        _book(booked, segments, 1)
-    after = _metrics(snapshot, concerned, plans, booked)
+    before = _metrics(snapshot, [item.ahead for item in snapshot.movable], network, free)
+    after = _metrics(snapshot, plans, network, free)
     changes = tuple(
         Changed(item, segments) for item, segments in zip(snapshot.movable, plans, strict=True) if segments != coalesced(item.ahead)
     )
@@ -249,44 +245,23 @@ def _is_kept_promise(item: Movable, answer: Plan | Refusal) -> bool:
     return isinstance(answer, Plan) and answer.finish_us <= item.limit_us
 
 
-def weight(request: Request) -> int:
-    """Of a transfer's completion time: 1 for the usual priority 0, never less."""
-    return max(1, 1 + request.priority)
-
-
-def _metrics(
-    snapshot: Snapshot, concerned: set[str], plans: Sequence[Sequence[Segment]], calendars: Mapping[str, Calendar]
-) -> Metrics:
-    cut = snapshot.cut_us
-    finishes = [(max(s.end_us for s in segments) - cut) / US_PER_S for segments in plans]
-    on_time = [
-        item for item, segments in zip(snapshot.movable, plans, strict=True) if max(s.end_us for s in segments) <= item.promise_us
-    ]
+def _metrics(snapshot: Snapshot, plans: Sequence[tuple[Segment, ...]], network: Network, free: Mapping[str, Calendar]) -> Metrics:
+    """`free`: the calendars without anything of the movable transfers."""
+    items = snapshot.movable
+    ends = [max(s.end_us for s in segments) for segments in plans]
+    finishes = [(end - snapshot.cut_us) / US_PER_S for end in ends]
+    on_time = [item for item, end in zip(items, ends, strict=True) if end <= item.promise_us]
     return Metrics(
-        congestion_factor=max(
-            (_peak_share(link, calendars[link.id], cut) for link in snapshot.links if link.id in concerned), default=0.0
-        ),
+        congestion_factor=float(congestion([Plan(segments) for segments in plans], network, free)),
         mean_finish_s=sum(finishes) / len(finishes) if finishes else 0.0,
         makespan_s=max(finishes, default=0.0),
-        weighted_completion_s=sum(weight(item.request) * finish for item, finish in zip(snapshot.movable, finishes, strict=True)),
+        weighted_completion_s=float(
+            sum(weight(item.request) * finish for item, finish in zip(items, map(Fraction, finishes), strict=True))
+        ),
         change_points=sum(len(coalesced(segments)) for segments in plans),
         on_time=len(on_time),
         volume_on_time_bytes=sum(item.request.volume_bytes or 0 for item in on_time),
     )
-
-
-def _peak_share(link: Link, calendar: Calendar, from_us: int) -> float:
-    """The largest share of the link's whole capacity that is booked at any instant from `from_us` on."""
-    whole = link.payload_bps(link.capacity_bps)
-    if whole <= 0:
-        return 0.0
-    times, free = calendar.times[: calendar.n], calendar.free[: calendar.n]
-    steps = np.array(calendar.capacity, np.int64).reshape(-1, 2)
-    instants = np.unique(np.concatenate((times, steps[:, 0], [from_us])))
-    instants = instants[instants >= from_us]
-    capacity = steps[np.searchsorted(steps[:, 0], instants, "right") - 1, 1]
-    booked = capacity - free[np.searchsorted(times, instants, "right") - 1]
-    return float(booked.max()) / whole
 
 
 def _is_better(objective: str, before: Metrics, after: Metrics) -> bool:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends and state changes: commit, start, finish, fail, cancel, expire. What was not used goes back into gamma(t) at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker.core.plan import Segment
 from broker.core.transfer import Action, State
 from broker.desk.batch import Batch, summary
 from broker.desk.change import OneTransfer
@@ -91,6 +93,13 @@ def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any]
     transfer.measured_bps = None
     transfer.reason = reason
     transfer.actual_finish_us = batch.now_us
+
+
+def released_parts(before: Sequence[Segment], after: Sequence[Segment]) -> tuple[Segment, ...]:
+    """What of the segments `before` is not among those `after` a release, which cuts them short or leaves them out."""
+    kept = {(segment.begin_us, segment.path): segment.end_us for segment in after}
+    cuts = ((segment, kept.get((segment.begin_us, segment.path), segment.begin_us)) for segment in before)
+    return tuple(segment._replace(begin_us=cut) for segment, cut in cuts if cut < segment.end_us)
 
 
 def _leads_to(action: Action) -> State:

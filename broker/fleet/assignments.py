@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.plan import total_rates
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.store import hosts, transfers
@@ -54,7 +55,8 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secr
         "destination_path": None if sending else payload.get("destination_path") or path,
         "overwrite": bool(payload.get("overwrite", False)),
         "segments": [
-            {"begin": format_time(s.begin_us), "end": format_time(s.end_us), "rate_bps": s.rate_bps} for s in transfer.segments
+            {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate}
+            for begin, end, rate in total_rates(transfer.segments)
         ],
         "deadline": None if transfer.deadline_us is None else format_time(transfer.deadline_us),
         "paused": transfer.paused,

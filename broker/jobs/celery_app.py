@@ -3,15 +3,8 @@
 
 from celery import Celery
 
+from broker.jobs.transport import LOOK, transport
 from broker.settings import settings
-
-LOOK = "broker.jobs.long.look"
-
-
-def transport(redis_url: str) -> str:
-    """The Redis URL as Celery spells it: it knows unix sockets under another scheme."""
-    return redis_url.replace("unix://", "redis+socket://", 1) if redis_url else "memory://"
-
 
 app = Celery("broker", broker=transport(settings().redis_url), include=["broker.jobs.periodic", "broker.jobs.long"])
 app.conf.update(

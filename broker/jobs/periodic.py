@@ -8,8 +8,10 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 
 from broker.core.units import US_PER_S
+from broker.desk.admit import Policy
 from broker.desk.desk import Desk
-from broker.desk.due import settle
+from broker.desk.due import at_work, settle
+from broker.desk.forward import Pull, Puller
 from broker.jobs.celery_app import app
 from broker.settings import settings
 from broker.store import audit, retention
@@ -28,7 +30,8 @@ class _Process:
     def __init__(self) -> None:
         self.runner = asyncio.Runner()
         self.database = Database(settings().database_url, pool_size=2)
-        self.desk = Desk(self.database, _clock)
+        self.puller = Puller(self.database, _clock, Pull(settings().pull_forward), settings().pull_candidates)
+        self.desk = Desk(self.database, _clock, freed=self.puller.freed)
 
     def run(self, work: Callable[["_Process"], Coroutine[None, None, None]]) -> None:
         try:
@@ -51,6 +54,10 @@ def settle_due() -> None:
         await settle(
             process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S, settings().lost_after_s * US_PER_S
         )
+        # Whoever did not come leaves room for others; the API's processes see to what they free themselves.
+        policy = Policy(managed_lead_us=settings().managed_lead_ms * 1000, replan_lead_us=settings().replan_lead_ms * 1000)
+        async with at_work(process.desk):
+            await process.puller.settle(process.desk, policy)
 
     _process().run(work)
 

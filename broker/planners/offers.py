@@ -22,13 +22,18 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class CounterOffer:
-    """What the same planner would book now: None where nothing can be offered.
+    """What the same planner would book now, one field changed at a time: None where nothing can be offered.
 
     `earliest_finish_us` is also the smallest deadline that would be met; `largest_volume_bytes` fits by the deadline asked for.
+    `smallest_rate_max_bps` and `largest_rate_min_bps` are rates with which the rest of the request can be had as it is;
+    `longest_duration_us` is how long a request of class 2 could hold at least `rate_min_bps` by its deadline.
     """
 
     earliest_finish_us: int | None
     largest_volume_bytes: int | None
+    smallest_rate_max_bps: int | None = None
+    largest_rate_min_bps: int | None = None
+    longest_duration_us: int | None = None
 
 
 def counter_offer(planner: Planner, request: Request, network: Network, calendars: Calendars) -> CounterOffer:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one signature of all planners, and what they share: which path, which rates, until when."""
+"""The one signature of all planners, and what they share: which paths, which rates, until when."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from broker.core.calendar import Calendar
-from broker.core.network import Network
+from broker.core.network import Link, Network, Route, is_connected
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
-from broker.core.units import MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, round_down
+from broker.core.units import FOREVER_US, MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up
 
 Calendars = Mapping[str, Calendar]
+
+_BITS_PER_BYTE = MICROBITS_PER_BYTE // US_PER_S
+_MOST_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
 
 
 class Planner(Protocol):
@@ -41,42 +44,131 @@ class JointPlanner(Planner, Protocol):
 
 
 class Task(NamedTuple):
-    """A request brought down to the integers that the scans take."""
+    """A request on one path, brought down to the integers that the scans take."""
 
     path: tuple[str, ...]
-    bits: int
-    rate_max: int
-    rate_min: int
+    bits: int  # 0 for class 2
+    rate_max: int  # whole channels
+    rate_min: int  # 0: none was asked for
     channel: int
     slot: int
     deadline_us: int
+    duration_us: int = 0  # class 2: the holding time in whole slots
+
+
+def candidates(request: Request, network: Network, least_bps: int = 1) -> list[Task] | Refusal:
+    """The paths that a planner may choose from, the shortest first, or why there is none. Takes both classes of requests.
+
+    `least_bps` is the rate below which the planner cannot use a path (`rate_min_bps` counts anyway): links that carry less throughout
+    the request's window are gone around. So are those that carry less for the time being, in further candidates: otherwise a link that
+    comes back next week would hide the longer path that is free today.
+    """
+    refusal = _unknown_ends(request, network)
+    if refusal is not None:
+        return refusal
+    options = request.options
+    if options.path is not None:
+        refusal = _broken_path(options.path, request, network)
+        if refusal is not None:
+            return refusal
+        routes: Sequence[Route] = (network.along(options.path),)
+    else:
+        least = max(least_bps, request.rate_min_bps or 1)
+        routes = candidate_routes(request, network, least)
+        if not routes:
+            return _nothing_carries(request, network, least)
+    found: list[Task] = []
+    refusal = None
+    for route in routes:
+        each = _task(request, route)
+        if isinstance(each, Task):
+            found.append(each)
+        else:
+            refusal = refusal or each
+    return found if found or refusal is None else refusal
 
 
 def task(request: Request, network: Network) -> Task | Refusal:
-    """Path and limits of a volume request, or why no planner of a single path can take it."""
+    """The shortest candidate of a volume request, for planners that look at one path."""
     if request.volume_bytes is None:
         return Refusal("unsupported", "this planner takes volumes, not durations", "duration_s")
-    if request.source not in network.nodes:
-        return Refusal("no_path", f"no link of the network touches {request.source!r}", "source")
-    if request.destination not in network.nodes:
-        return Refusal("no_path", f"no link of the network touches {request.destination!r}", "destination")
-    route = network.route(request.source, request.destination)
-    if route is None:
-        return Refusal("no_path", f"no path leads from {request.source!r} to {request.destination!r}", "destination")
+    found = candidates(request, network)
+    return found if isinstance(found, Refusal) else found[0]
+
+
+def candidate_routes(request: Request, network: Network, least_bps: int) -> Sequence[Route]:
+    """The paths of `candidates` when none was asked for. Whoever books locks their links."""
+    options, begin = request.options, request.not_before_us
+    down = network.below(least_bps, begin, begin + 1)
+    if not down:
+        return network.routes(request.source, request.destination, options.paths)
+    end = MAX_TIME_US if request.deadline_us is None else request.deadline_us
+    returns = {link_id: _return_us(network.links[link_id], least_bps, begin) for link_id in down}
+    instants = sorted({instant for instant in returns.values() if instant < end})[: _MOST_RETURNS - 1]
+    routes: dict[Route, None] = {}
+    # The whole window first: its paths are the shortest. Then the window up to each return, the latest first.
+    for instant in [end, *reversed(instants)]:
+        without = frozenset(link_id for link_id, back in returns.items() if back >= instant)
+        routes.update(dict.fromkeys(network.routes(request.source, request.destination, options.paths, without)))
+    return list(routes)
+
+
+def _return_us(link: Link, least_bps: int, begin_us: int) -> int:
+    """The first instant after `begin_us` at which the link carries `least_bps`."""
+    return min((at for at, rate in link.capacity() if at > begin_us and rate >= least_bps), default=FOREVER_US)
+
+
+def _task(request: Request, route: Route) -> Task | Refusal:
     path, ceiling, channel, slot = route
     if slot > MAX_SLOT_US:
         return Refusal("infeasible", f"the slots of path {'/'.join(path)} coincide only every {slot / US_PER_S:.6f} s")
-    rate_max = ceiling if request.rate_max_bps is None else min(request.rate_max_bps, ceiling)
-    rate_max = round_down(rate_max, channel)
+    asked = request.rate_max_bps
+    rate_max = ceiling if asked is None or asked > ceiling else asked
+    if channel != 1:
+        rate_max = round_down(rate_max, channel)
     rate_min = request.rate_min_bps or 0
     if rate_max <= 0 or rate_min > rate_max:
         field = "rate_min_bps" if rate_min > ceiling else "rate_max_bps"
         return Refusal(
             "infeasible",
             f"no rate fits: at least {max(rate_min, channel)} bit/s is asked (channel {channel}), "
-            f"at most {min(request.rate_max_bps or ceiling, ceiling)} bit/s is possible on path {'/'.join(path)}",
+            f"at most {min(asked or ceiling, ceiling)} bit/s is possible on path {'/'.join(path)}",
             field,
         )
     deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
-    bits = request.volume_bytes * (MICROBITS_PER_BYTE // US_PER_S)
-    return Task(path, bits, rate_max, rate_min, channel, slot, deadline)
+    if request.volume_bytes is not None:
+        return Task(path, request.volume_bytes * _BITS_PER_BYTE, rate_max, rate_min, channel, slot, deadline)
+    assert request.duration_us is not None
+    return Task(path, 0, rate_max, rate_min, channel, slot, deadline, round_up(request.duration_us, slot))
+
+
+def _unknown_ends(request: Request, network: Network) -> Refusal | None:
+    if request.source not in network.nodes:
+        return Refusal("no_path", f"no link of the network touches {request.source!r}", "source")
+    if request.destination not in network.nodes:
+        return Refusal("no_path", f"no link of the network touches {request.destination!r}", "destination")
+    return None
+
+
+def _broken_path(path: tuple[str, ...], request: Request, network: Network) -> Refusal | None:
+    unknown = [link_id for link_id in path if link_id not in network.links]
+    if unknown:
+        return Refusal("no_path", f"there is no link {unknown[0]!r}; leave path out to let the planner choose", "path")
+    if not is_connected(path, network.links, request.source, request.destination):
+        detail = f"{'/'.join(path)} does not lead from {request.source!r} to {request.destination!r} without a loop"
+        return Refusal("no_path", f"{detail}; leave path out to let the planner choose", "path")
+    return None
+
+
+def _nothing_carries(request: Request, network: Network, least_bps: int) -> Refusal:
+    """No path is left: there is none at all, none can ever carry the rate, or none does in this window."""
+    route = network.route(request.source, request.destination)
+    if route is None:
+        return Refusal("no_path", f"no path leads from {request.source!r} to {request.destination!r}", "destination")
+    never = _task(request, route)
+    if isinstance(never, Refusal):
+        return never
+    until = "" if request.deadline_us is None else f" and the deadline {format_time(request.deadline_us)}"
+    detail = f"no path from {request.source!r} to {request.destination!r} carries {least_bps} bit/s"
+    field = "rate_min_bps" if request.rate_min_bps else "not_before" if request.deadline_us is None else "deadline"
+    return Refusal("infeasible", f"{detail} at any time after {format_time(request.not_before_us)}{until}", field)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What-if simulation on a virtual clock: workloads, planners and baselines side by side. Pure: seeds and timers are arguments."""
+
+from broker.simulate.run import Cancelled, run
+from broker.simulate.specification import Specification, SpecificationError
+
+__all__ = ["Cancelled", "Specification", "SpecificationError", "run"]

@@ -144,30 +144,37 @@ async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us:
     for link in new:
         if link.id not in created:
             raise LinkExists(link.id)
-    for link in new:
-        await _write_steps(connection, link)
+    await _write_steps(connection, new)
     await bump_topology(connection)
 
 
-async def update_link(connection: AsyncConnection, link: Link, now_us: int) -> None:
-    values = {name: getattr(link, name) for name in _LINK_COLUMNS}
-    await connection.execute(
-        update(links).where(links.c.id == link.id).values(**values, changed_us=now_us, revision=links.c.revision + 1)
-    )
-    await connection.execute(delete(link_steps).where(link_steps.c.link_id == link.id))
-    await _write_steps(connection, link)
+async def update_links(connection: AsyncConnection, changed: Sequence[Link], now_us: int) -> None:
+    """Links that exist, as they shall be from now on. Their windows stay."""
+    if not changed:
+        return
+    columns = (*_LINK_COLUMNS, "changed_us")
+    rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), now_us] for link in changed]
+    await bulk.update(connection, links, "id", columns, rows)
+    ids = [link.id for link in changed]
+    await connection.execute(update(links).where(links.c.id == func.any(ids)).values(revision=links.c.revision + 1))
+    await connection.execute(delete(link_steps).where(link_steps.c.link_id == func.any(ids)))
+    await _write_steps(connection, changed)
     await bump_topology(connection)
 
 
-async def _write_steps(connection: AsyncConnection, link: Link) -> None:
-    rows = [(link.id, begin, bps) for begin, bps in link.available]
-    await bulk.insert(connection, link_steps, ("link_id", "begin_us", "bps"), rows)
+async def _write_steps(connection: AsyncConnection, given: Iterable[Link]) -> None:
+    rows = [(link.id, begin, bps) for link in given for begin, bps in link.available]
+    await bulk.append(connection, link_steps, ("link_id", "begin_us", "bps"), rows)
 
 
-async def delete_link(connection: AsyncConnection, link_id: str, now_us: int) -> None:
-    await connection.execute(delete(link_steps).where(link_steps.c.link_id == link_id))
-    await connection.execute(delete(link_windows).where(link_windows.c.link_id == link_id))
-    await connection.execute(update(links).where(links.c.id == link_id).values(deleted_us=now_us, revision=links.c.revision + 1))
+async def delete_links(connection: AsyncConnection, ids: Sequence[str], now_us: int) -> None:
+    """Their rows stay, marked; their steps and windows go."""
+    if not ids:
+        return
+    for table in (link_steps, link_windows):
+        await connection.execute(delete(table).where(table.c.link_id == func.any(list(ids))))
+    gone = update(links).where(links.c.id == func.any(list(ids)))
+    await connection.execute(gone.values(deleted_us=now_us, revision=links.c.revision + 1))
     await bump_topology(connection)
 
 
@@ -260,15 +267,17 @@ async def booked(connection: AsyncConnection, link_id: str, begin_us: int, end_u
     return Bookings(*(np.array([row[index] for row in rows], np.int64) for index in range(3)))
 
 
-async def transfers_on(connection: AsyncConnection, link_id: str, from_us: int) -> list[str]:
-    """Transfers with anything booked on the link after `from_us`."""
-    rows = await connection.execute(
-        select(ledger.c.transfer_id)
-        .where(ledger.c.link_id == link_id, ledger.c.end_us > from_us)
-        .group_by(ledger.c.transfer_id)
-        .order_by(ledger.c.transfer_id)
-    )
-    return list(rows.scalars())
+# What was given back is in the ledger, too: of these rows, rate times time adds up to nothing. (Bits do not fit into 64.)
+_ON = text("""
+    SELECT DISTINCT transfer_id FROM (
+        SELECT transfer_id FROM ledger WHERE link_id = ANY(:links) AND end_us > :from_us
+        GROUP BY transfer_id, link_id HAVING sum(delta_bps::numeric * (end_us - GREATEST(begin_us, :from_us))) <> 0
+    ) AS holding""")
+
+
+async def transfers_on(connection: AsyncConnection, link_ids: Iterable[str], from_us: int) -> list[str]:
+    """Transfers with anything booked on any of the links after `from_us`."""
+    return list((await connection.execute(_ON, {"links": list(link_ids), "from_us": from_us})).scalars())
 
 
 async def heads(connection: AsyncConnection) -> dict[str, int]:

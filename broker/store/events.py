@@ -16,7 +16,7 @@ class Event(NamedTuple):
     at_us: int
     actor: str
     action: str
-    subject_kind: str  # transfer | link | window | host | token | enrolment_token
+    subject_kind: str  # transfer | link | window | host | token | enrolment_token | job
     subject: str
     before: dict[str, Any] | None
     after: dict[str, Any] | None

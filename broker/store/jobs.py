@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, and_, func, insert, select, text, tuple_
+from sqlalchemy import Row, and_, func, insert, literal_column, select, text, tuple_
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store import events
@@ -65,7 +66,7 @@ _SELECT = select(*(jobs.c[name] for name in _COLUMNS))
 # Lists show neither results nor the networks that came with requests: a page of a thousand would be gigabytes.
 _BRIEF = select(
     *(
-        (jobs.c.request - "network").label("request")
+        literal_column("request - 'network'", JSONB).label("request")
         if name == "request"
         else text("NULL AS result")
         if name == "result"
@@ -232,9 +233,12 @@ async def cancel(connection: AsyncConnection, job_id: str, now_us: int, actor: s
     await _note(connection, job, action, actor, now_us, {"state": before})
 
 
-async def amend_result(connection: AsyncConnection, job_id: str, members: Json) -> None:
-    """Set members of the result of a job that is done."""
+async def applied(connection: AsyncConnection, job_id: str, now_us: int, actor: str, members: Json) -> None:
+    """A result was put into effect: set `members` of it."""
     await connection.execute(_APPLIED, {"id": job_id, "applied": _text(members)})
+    await events.append(
+        connection, [Event(now_us, actor, "job.applied", "job", job_id, None, {"kind": str(Kind.PLAN), "state": "DONE"})]
+    )
 
 
 def _text(value: Json | None) -> str | None:

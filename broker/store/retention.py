@@ -18,6 +18,7 @@ _STATEMENTS = {
     "idempotency_keys": "DELETE FROM idempotency_keys WHERE created_us < :keys_before",
     "enrolment_tokens": "DELETE FROM enrolment_tokens WHERE expires_us < :before",
     "audits": "DELETE FROM audits WHERE at_us < :before",
+    "jobs": "DELETE FROM jobs WHERE finished_us < :before",
     "link_windows": "DELETE FROM link_windows WHERE end_us < :before",
 }
 

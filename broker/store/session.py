@@ -66,6 +66,17 @@ class Database:
         except (PoolTimeout, OSError) as error:
             raise DatabaseAway(str(error)) from error
 
+    @asynccontextmanager
+    async def rehearsal(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that is rolled back however the block ends. Raises like `transaction`."""
+        try:
+            async with self.engine.connect() as connection:  # what is not committed is rolled back when it goes back to the pool
+                yield connection
+        except (DBAPIError, psycopg.Error) as error:
+            raise _translated(error) from error
+        except (PoolTimeout, OSError) as error:
+            raise DatabaseAway(str(error)) from error
+
     async def close(self) -> None:
         await self.engine.dispose()
 

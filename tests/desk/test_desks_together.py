@@ -113,7 +113,7 @@ async def test_a_link_deleted_while_a_desk_waits_for_its_lock(database_url: str,
             await bookings.lock(connection, ["L1"])
             waiting = asyncio.create_task(w.admit(w.ask(destination="C"), desk=1))
             await until_someone_waits(w)
-            await bookings.delete_link(connection, "L1", clock())
+            await bookings.delete_links(connection, ["L1"], clock())
         (answer,) = await waiting
         assert isinstance(answer, Problem) and answer.code in ("no-path", "unknown-node"), answer
 
@@ -166,7 +166,7 @@ async def test_a_recreated_link_goes_on_with_its_ledger(database_url: str, clock
         (gone,) = await w.admit(w.ask(), desk=1)
         await w.do(End(gone.id, "me", action=Action.CANCEL))
         async with w.look.transaction() as connection:
-            await bookings.delete_link(connection, "L1", clock())
+            await bookings.delete_links(connection, ["L1"], clock())
         await w.links(replace(L1, capacity_bps=3 * GBIT))
         (again,) = await w.admit(w.ask(375_000_000), desk=1)
         assert again.finish_us - again.start_us == 1_000_000

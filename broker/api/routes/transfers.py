@@ -5,7 +5,8 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from dataclasses import fields
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi import Request as HttpRequest
@@ -22,15 +23,20 @@ from broker.api.schemas import (
     TransferChange,
     TransferOut,
     TransferPage,
+    TransferPreview,
     TransferRequest,
 )
+from broker.core.request import NO_OPTIONS, Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S, format_time
-from broker.desk.admit import Admit, Ask, Quote
+from broker.desk.admit import Admit, Ask, Quote, asked_links
 from broker.desk.change import Change, OneTransfer, Pause, Resume
+from broker.desk.command import Command, Preview
+from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
-from broker.desk.release import Commit, End
+from broker.desk.release import Commit, End, released_parts
 from broker.fleet.tokens import Principal, Scope
+from broker.planners import PLANNERS
 from broker.store import events, hosts, transfers
 from broker.store.bookings import LinkRecord
 from broker.store.idempotency import Key
@@ -47,13 +53,26 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+PreviewWanted = Annotated[bool, Query(description="change nothing, and answer what would be")]
+
+# What of a change has another name inside; and what of it says how plans may look.
+_INSIDE = {
+    "not_before": "not_before_us",
+    "deadline": "deadline_us",
+    "duration_s": "duration_us",
+    "shortest_segment_s": "shortest_segment_us",
+}
+_NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "paths", "split", "best_effort"})
+_OPTIONS = frozenset(field.name for field in fields(Options))
+
+
 def ask(body: TransferRequest, transfer_id: str) -> Ask:
     return Ask(
         id=transfer_id,
         source=body.source,
         destination=body.destination,
         volume_bytes=body.volume_bytes,
-        duration_us=None if body.duration_s is None else body.duration_s * US_PER_S,
+        duration_us=_microseconds(body.duration_s),
         rate_max_bps=body.rate_max_bps,
         rate_min_bps=body.rate_min_bps,
         not_before_us=body.not_before,
@@ -67,7 +86,39 @@ def ask(body: TransferRequest, transfer_id: str) -> Ask:
         payload=None if body.payload is None else body.payload.model_dump(),
         mechanism=body.mechanism,
         metadata=body.metadata,
+        options=_options(body),
+        best_effort=body.best_effort,
+        preempt=body.preempt,
     )
+
+
+def _microseconds(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * US_PER_S)
+
+
+def _options(body: TransferRequest) -> Options:
+    options = Options(
+        body.paths,
+        None if body.path is None else tuple(body.path),
+        body.split,
+        _microseconds(body.shortest_segment_s),
+        body.most_segments,
+    )
+    return NO_OPTIONS if options == NO_OPTIONS else options
+
+
+async def _admission(broker: Broker, caller: Principal, asks: Sequence[Ask], key: Key | None) -> Admit:
+    """The command for these asks; where some preempt, with those that may have to give way."""
+    preempting = [item for item in asks if item.preempt]
+    if not preempting:
+        return Admit(asks, caller.id, broker.policy, key)
+    if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
+        raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
+    links = asked_links(preempting, broker.desk.books)
+    highest = max(item.priority for item in preempting)
+    async with broker.database.transaction() as connection:
+        candidates = await transfers.displaceable(connection, links, highest, broker.clock())
+    return AdmitByPreemption(asks, caller.id, broker.policy, key, candidates)
 
 
 def _key(principal: Principal, given: str | None, body: bytes, route: str) -> Key | None:
@@ -96,8 +147,7 @@ async def submit(
     """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
-        command = Admit([ask(body, broker.new_id("tr"))], caller.id, broker.policy, key)
-        results = await broker.desk.submit(command)
+        results = await broker.desk.submit(await _admission(broker, caller, [ask(body, broker.new_id("tr"))], key))
     _count(broker, results)
     result = results[0]
     if isinstance(result, Problem):
@@ -114,7 +164,10 @@ async def submit_batch(
     body: Annotated[list[TransferRequest], Body(min_length=1)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Book many transfers in one transaction, each for itself: the answer has a status per item, in order."""
+    """Book many transfers in one transaction, each for itself: the answer has a status per item, in order.
+
+    Those with one joint planner (vifi, optimal) are planned together.
+    """
     if len(body) > broker.settings.batch_limit:
         raise Problem(
             "too-large",
@@ -123,7 +176,8 @@ async def submit_batch(
         )
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        results = await broker.desk.submit(Admit([ask(item, broker.new_id("tr")) for item in body], caller.id, broker.policy, key))
+        asks = [ask(item, broker.new_id("tr")) for item in body]
+        results = await broker.desk.submit(await _admission(broker, caller, asks, key))
     _count(broker, results)
     records = broker.desk.books.records
     return render.answer({"items": [render.batch_item(result, records) for result in results]})
@@ -132,10 +186,11 @@ async def submit_batch(
 @router.post("/quotes", response_model=QuotesOut, responses=REFUSALS)
 async def quote(body: QuoteRequest, broker: BrokerDependency, _: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
-    planners = body.planners or [body.planner]
+    planners = list(PLANNERS) if body.planners == ["*"] else body.planners or [body.planner]
     answers = await broker.desk.submit(Quote(ask(body, "quote"), planners, broker.policy))
     records = broker.desk.books.records
-    return render.answer({"quotes": [render.quote(planner, result, records) for planner, result in answers.items()]})
+    shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
+    return render.answer({"quotes": shown})
 
 
 @router.get("/transfers", response_model=TransferPage, responses=REFUSALS)
@@ -166,20 +221,30 @@ async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> 
         return _answer(found, await broker.links(connection))
 
 
-@router.patch("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
+@router.patch("/transfers/{transfer_id}", response_model=TransferPreview | TransferOut, responses=REFUSALS)
 async def change(
-    transfer_id: TransferId, body: TransferChange, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision
+    transfer_id: TransferId,
+    body: TransferChange,
+    broker: BrokerDependency,
+    caller: Submitter,
+    revision: ExpectedRevision,
+    preview: PreviewWanted = False,
 ) -> Response:
     """Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was."""
-    await _may_change(broker, caller, transfer_id)
     given: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name in body.model_fields_set:
         value = getattr(body, name)
-        if name in ("priority", "planner", "volume_bytes") and value is None:
+        if value is None and name in _NEVER_NULL:
             raise Problem.of_field(name, "cannot be null")
-        given[{"not_before": "not_before_us", "deadline": "deadline_us"}.get(name, name)] = value
-    command = Change(transfer_id, caller.id, revision, broker.policy, **given)
-    return _answer(await broker.desk.submit(command), broker.desk.books.records)
+        if name in ("duration_s", "shortest_segment_s"):
+            value = _microseconds(value)
+        elif name == "path" and value is not None:
+            value = tuple(value)
+        inside = _INSIDE.get(name, name)
+        (options if inside in _OPTIONS else given)[inside] = value
+    command = Change(transfer_id, caller.id, revision, broker.policy, **given, options=options)
+    return await _carry_out(broker, caller, command, preview)
 
 
 @router.post("/transfers/{transfer_id}/commit", response_model=TransferOut, responses=REFUSALS)
@@ -188,22 +253,28 @@ async def commit(transfer_id: TransferId, broker: BrokerDependency, caller: Subm
     return await _carry_out(broker, caller, Commit(transfer_id, caller.id, revision))
 
 
-@router.post("/transfers/{transfer_id}/cancel", response_model=TransferOut, responses=REFUSALS)
-async def cancel(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+@router.post("/transfers/{transfer_id}/cancel", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+async def cancel(
+    transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
+) -> Response:
     """End a transfer; what is still booked goes back at once."""
-    return await _carry_out(broker, caller, End(transfer_id, caller.id, revision, action=Action.CANCEL))
+    return await _carry_out(broker, caller, End(transfer_id, caller.id, revision, action=Action.CANCEL), preview)
 
 
-@router.post("/transfers/{transfer_id}/pause", response_model=TransferOut, responses=REFUSALS)
-async def pause(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+@router.post("/transfers/{transfer_id}/pause", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+async def pause(
+    transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
+) -> Response:
     """Send nothing until resumed; what is still booked goes back."""
-    return await _carry_out(broker, caller, Pause(transfer_id, caller.id, revision, broker.policy))
+    return await _carry_out(broker, caller, Pause(transfer_id, caller.id, revision, broker.policy), preview)
 
 
-@router.post("/transfers/{transfer_id}/resume", response_model=TransferOut, responses=REFUSALS)
-async def resume(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+@router.post("/transfers/{transfer_id}/resume", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+async def resume(
+    transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
+) -> Response:
     """Book the rest of a paused transfer from now on."""
-    return await _carry_out(broker, caller, Resume(transfer_id, caller.id, revision, broker.policy))
+    return await _carry_out(broker, caller, Resume(transfer_id, caller.id, revision, broker.policy), preview)
 
 
 @router.get("/transfers/{transfer_id}/events", response_model=list[EventOut], responses=REFUSALS)
@@ -236,10 +307,13 @@ async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Rea
     return render.answer({"items": shown})
 
 
-async def _carry_out(broker: Broker, caller: Principal, command: Any) -> Response:
-    assert isinstance(command, OneTransfer)
-    await _may_change(broker, caller, command.transfer_id)
-    return _answer(await broker.desk.submit(command), broker.desk.books.records)  # type: ignore[arg-type]
+async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, preview: bool = False) -> Response:
+    present = await _may_change(broker, caller, command.transfer_id)
+    if not preview:
+        return _answer(await broker.desk.submit(cast(Command[Transfer], command)), broker.desk.books.records)
+    changed = await broker.desk.submit(Preview(cast(Command[Transfer], command)))
+    freed = released_parts(present.segments, changed.segments) if isinstance(command, End | Pause) else ()
+    return render.answer(render.preview(changed, freed, broker.desk.books.records))
 
 
 async def _found(broker: Broker, transfer_id: str) -> Transfer:
@@ -254,13 +328,14 @@ def _storable(text: str) -> bool:
     return "\0" not in text and text.isascii() and len(text) <= 64
 
 
-async def _may_change(broker: Broker, caller: Principal, transfer_id: str) -> None:
+async def _may_change(broker: Broker, caller: Principal, transfer_id: str) -> Transfer:
     """One's own transfers with `submit`, everybody's with `operate`. Owners never change, so a look before the lock is enough."""
     transfer = await _found(broker, transfer_id)
     if transfer.owner != caller.id and not caller.may(Scope.OPERATE):
         raise Problem(
             "forbidden", "this transfer was submitted with another token; changing it needs the scope operate", {"scope": "operate"}
         )
+    return transfer
 
 
 def _answer(transfer: Transfer, links: Mapping[str, LinkRecord]) -> Response:

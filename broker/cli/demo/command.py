@@ -13,7 +13,7 @@ from broker.cli.context import out
 from broker.cli.demo import scenario, verdict
 from broker.cli.demo.scenario import Cast
 from broker.cli.demo.stage import Stage, StageError
-from broker.cli.progress import Board
+from broker.cli.progress import Board, size_of
 from broker.cli.quantities import now_us, show_rate, show_size
 from broker.client import ENDED, BrokerClient, ClientError
 from broker.client.documents import Transfer
@@ -113,7 +113,7 @@ def _show_answers(broker: BrokerClient, cast: Cast, begin_us: int) -> None:
     last = max(_promise(transfer) for transfer in cast.booked)
     calendar = broker.calendar(scenario.LINK, format_time(begin_us), format_time(last + US_PER_S))
     context.say(plot.calendar(calendar, out.width))
-    total = sum(transfer["volume_bytes"] for transfer in cast.booked)
+    total = sum(size_of(transfer) for transfer in cast.booked)
     context.say(f"{len(cast.booked)} transfers, {show_size(total)}, booked until {format_time(last)}; refused:")
     if cast.refused:
         context.show_problem(cast.refused, context.say)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from broker.cli import context
 from broker.cli.demo.scenario import Cast
-from broker.cli.progress import name_of, when_carried
+from broker.cli.progress import name_of, size_of, when_carried
 from broker.cli.quantities import now_us, show_duration, show_size
 from broker.client import BrokerClient
 from broker.client.documents import Plan, Transfer
@@ -49,7 +49,7 @@ class Judged:
     @property
     def earliest(self) -> int:
         """When the plan has carried the volume itself, without the margin on top: a gap in the plan may lie between the two."""
-        finish = when_carried(self.planned["segments"], self.transfer["volume_bytes"])
+        finish = when_carried(self.planned["segments"], size_of(self.transfer))
         return self.promised if finish is None else finish
 
     @property
@@ -102,7 +102,7 @@ def table(judged: list[Judged], begin_us: int) -> Table:
         finish, start = item.transfer["actual_finish"], item.planned["start"]
         rows.add_row(
             Text(name_of(item.transfer)),
-            show_size(item.transfer["volume_bytes"]),
+            show_size(size_of(item.transfer)),
             _after(begin_us, start),
             _after(begin_us, item.transfer["promised_finish"]),
             _after(begin_us, finish),

@@ -9,8 +9,7 @@ Of gamma(t) there may be more changes than can be afforded. Then the smallest ar
 level for plans (so they fit), and its mean or its highest one for bounds (so they hold).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import NamedTuple
 
@@ -54,7 +53,7 @@ class Expansion(NamedTuple):
     entry_cell: Ints  # each cell once per link of its path
     entry_link: Ints
     binding: Flags  # per link: some other link is always tighter where this is False
-    exact: bool  # no change of gamma was passed over, and no window was cut to a coarser slot than its paths have
+    exact_windows: bool  # no window was cut more than the slots of its paths ask, so bounds hold
 
     @property
     def cells(self) -> int:
@@ -89,14 +88,14 @@ def expand(
         for i, tasks in enumerate(candidates)
         for task in tasks
     ]
-    times, complete = _boundaries(windows, lanes, [calendars[link_id] for link_id in links], more_times)
+    times = _boundaries(windows, lanes, [calendars[link_id] for link_id in links], more_times)
     levels = _levels(times, [calendars[link_id] for link_id in links])
     spans = np.array([np.searchsorted(times, windows[lane.request]) for lane in lanes], np.int64).reshape(-1, 2)
     lane_of, interval_of = _cells(spans)
     entry_cell, entry_link = _entries(lanes, spans)
-    # Cells in which some link of the path has nothing free are no cells.
+    # Cells in which some link of the path has nothing free at any instant are no cells.
     closed = np.zeros(len(lane_of), bool)
-    closed[entry_cell[levels.free_low[entry_link, interval_of[entry_cell]] <= 0]] = True
+    closed[entry_cell[levels.free_mean[entry_link, interval_of[entry_cell]] <= 0]] = True
     kept = np.cumsum(~closed) - 1
     still = ~closed[entry_cell]
     lane_of, interval_of = lane_of[~closed], interval_of[~closed]
@@ -104,7 +103,7 @@ def expand(
     return Expansion(
         requests, windows, times, np.diff(times) / US_PER_S, links, whole, *levels, lanes, lane_of, interval_of,
         np.array([lane.request for lane in lanes], np.int64)[lane_of], kept[entry_cell[still]], entry_link[still],
-        _binding(lanes, whole, levels), complete and aligned,
+        _binding(lanes, whole, levels), aligned,
     )  # fmt: skip
 
 
@@ -119,7 +118,7 @@ def _windows(requests: Sequence[Request], horizon_us: int, slots: set[int]) -> t
 
 def _boundaries(
     windows: Sequence[tuple[int, int]], lanes: Sequence[Lane], calendars: Sequence[Calendar], more_times: Sequence[int]
-) -> tuple[Ints, bool]:
+) -> Ints:
     """All windows' ends, and as many changes of gamma inside them as are affordable, the largest ones first."""
     edges = np.unique(np.array([instant for window in windows for instant in window] + list(more_times), np.int64))
     begins = np.array([windows[lane.request][0] for lane in lanes], np.int64)
@@ -136,10 +135,10 @@ def _boundaries(
         sizes.append(np.abs(np.diff(free, prepend=free[:1]))[inside])
     changes, inverse = np.unique(np.concatenate(instants), return_inverse=True) if instants else (edges[:0], edges[:0])
     if not len(changes):
-        return edges, True
+        return edges
     everything = np.union1d(edges, changes)
     if cells(everything) <= MOST_CELLS:
-        return everything, True
+        return everything
     weight = np.bincount(inverse, weights=np.concatenate(sizes))
     order = np.argsort(-weight, kind="stable")
     few, many = 0, len(order)
@@ -147,7 +146,7 @@ def _boundaries(
         middle = (few + many) // 2
         affordable = cells(np.union1d(edges, changes[order[:middle]])) <= MOST_CELLS
         few, many = (middle, many) if affordable else (few, middle)
-    return np.union1d(edges, changes[order[:few]]), False
+    return np.union1d(edges, changes[order[:few]])
 
 
 class _Levels(NamedTuple):
@@ -217,14 +216,13 @@ def _binding(lanes: Sequence[Lane], whole: Floats, levels: _Levels) -> Flags:
     inner, outer = np.nonzero(inside)
     # The share booked beforehand must not be larger either, nor less be free.
     shares = levels.booked_high / whole[:, None]
-    idle = not levels.booked_high.any() and bool((levels.free_low >= levels.free_low.max(axis=1, initial=0)[:, None]).all())
+    idle = bool((levels.free_low == whole[:, None]).all())
     good = np.ones(len(inner), bool)
     if not idle:
         for begin in range(0, len(inner), 256):
             a, b = inner[begin : begin + 256], outer[begin : begin + 256]
             good[begin : begin + 256] = ((levels.free_low[a] >= levels.free_low[b]) & (shares[a] <= shares[b])).all(axis=1)
     binding = np.ones(n, bool)
-    # A twin may be spared only by a link that stays: among mutual pairs the order of ids breaks the circle.
     binding[inner[good]] = False
     return binding
 
@@ -242,4 +240,9 @@ def restricted(expansion: Expansion, keep: Flags) -> Expansion:
     )
 
 
-__all__ = ["Callable", "Expansion", "Lane", "expand", "pairwise", "restricted"]
+def usable(expansion: Expansion, below: float = np.inf) -> Expansion:
+    """Only cells in which all links have something free throughout, and less than the share `below` booked beforehand."""
+    shut = (expansion.free_low <= 0) | (expansion.booked_high >= below * expansion.whole[:, None])
+    keep = np.ones(expansion.cells, bool)
+    keep[expansion.entry_cell[shut[expansion.entry_link, expansion.interval_of[expansion.entry_cell]]]] = False
+    return expansion if keep.all() else restricted(expansion, keep)

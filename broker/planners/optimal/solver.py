@@ -192,7 +192,7 @@ def _read(name: str, program: Program, result: "result_pb2.SolveResultProto") ->
 def _reason(result: "result_pb2.SolveResultProto") -> str:
     from ortools.math_opt import result_pb2
 
-    reason = result_pb2.TerminationReasonProto.Name(result.termination.reason)
+    reason: str = result_pb2.TerminationReasonProto.Name(result.termination.reason)
     return reason.removeprefix("TERMINATION_REASON_").lower().replace("_", " ")
 
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies and answers of long jobs: re-optimisation and simulation."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from broker.api.fields import Body, Name, Text
+
+SECONDS_A_DAY = 86_400
+
+TransferName = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=64, pattern=r"^[a-z0-9_]+$")]
+
+
+class PlanBody(Body):
+    """Plan what has not yet been sent anew, all transfers together, and keep every promise. Without restrictions: all that may move."""
+
+    objective: Literal["congestion", "admitted", "volume", "completion"] = Field(
+        default="congestion",
+        description="congestion: the least share of any link; completion: the least sum of finishes, weighted by priority; "
+        "admitted, volume: as many transfers, as much volume as possible on time again where promises were broken",
+    )
+    project: Text | None = None
+    links: list[Name] | None = Field(
+        default=None, min_length=1, max_length=1000, description="only transfers booked on one of these"
+    )
+    transfers: list[TransferName] | None = Field(default=None, min_length=1, max_length=10_000, description="only these")
+    time_limit_s: Annotated[int, Field(strict=True, ge=1, le=600)] = Field(default=30, description="for the solver")
+    review_s: Annotated[int, Field(strict=True, ge=0, le=SECONDS_A_DAY)] = Field(
+        default=120,
+        description="without `apply`: how long the result can be applied; what is booked until then stays as it is",
+    )
+    apply: bool = Field(
+        default=False, strict=True, description="book the result at once; computed anew while others book in between"
+    )
+
+
+class JobOut(BaseModel):
+    id: str
+    kind: Literal["plan", "simulation"]
+    state: Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
+    progress: float = Field(description="0 to 1")
+    stage: str | None = Field(description="what it is doing, or what it waits for, in words")
+    cancel_requested: bool
+    attempts: int
+    request: dict[str, Any]
+    result: dict[str, Any] | None = Field(description="once it is DONE; lists leave it out")
+    error: dict[str, Any] | None = Field(description="members of a problem (RFC 9457), once it is FAILED")
+    owner: str
+    revision: int
+    created: str
+    started: str | None
+    finished: str | None
+
+
+class JobPage(BaseModel):
+    items: list[JobOut]
+    next: str | None = Field(description="give it as `cursor` for the next page; null on the last")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/plans: re-optimisation; /v1/simulations: what-if. Both are long, so both are jobs: 202, and the row tells the rest."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi import Request as HttpRequest
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.api import paging
+from broker.api import queue as queues
+from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader
+from broker.api.job_schemas import JobOut, JobPage, PlanBody
+from broker.api.routes.transfers import REFUSALS, IdempotencyKey
+from broker.core.units import format_time
+from broker.desk.problems import Problem
+from broker.desk.reoptimise import Agreement, Apply
+from broker.fleet.tokens import Principal
+from broker.store import bookings, jobs, transfers
+from broker.store.jobs import JobState, Kind
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+States = Annotated[list[JobState] | None, Query()]
+
+
+@router.post("/plans", status_code=202, response_model=JobOut, responses=REFUSALS)
+async def plan(
+    body: PlanBody, http: HttpRequest, broker: BrokerDependency, caller: Operator, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Re-optimise: plan what has not yet been sent anew, together, keeping every promise. The job's result lists what would change."""
+    await _check_names(broker, body)
+    key = queues.key_of(caller, idempotency_key, await http.body(), Kind.PLAN)
+    return await queues.queue(broker, caller, Kind.PLAN, body.model_dump(), key)
+
+
+async def _check_names(broker: Broker, body: PlanBody) -> None:
+    async with broker.database.transaction() as connection:
+        links = await bookings.heads(connection) if body.links else {}
+        found = await transfers.get_many(connection, body.transfers) if body.transfers else {}
+    for index, link_id in enumerate(body.links or ()):
+        if link_id not in links:
+            raise Problem.of_field(f"links.{index}", f"there is no link {link_id!r}")
+    for index, transfer_id in enumerate(body.transfers or ()):
+        if transfer_id not in found:
+            raise Problem.of_field(f"transfers.{index}", f"there is no transfer {transfer_id!r}")
+
+
+@router.get("/plans", response_model=JobPage, responses=REFUSALS)
+async def list_plans(
+    broker: BrokerDependency, _: Reader, state: States = None, limit: paging.Limit = 100, cursor: paging.Cursor = None
+) -> Response:
+    """Re-optimisations, newest first, without their results."""
+    return await queues.page(broker, Kind.PLAN, [str(s) for s in state or ()], limit, cursor)
+
+
+@router.get("/plans/{job_id}", response_model=JobOut, responses=REFUSALS)
+async def show_plan(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
+    return queues.answer(await queues.find(broker, Kind.PLAN, job_id))
+
+
+@router.post("/plans/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
+async def cancel_plan(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
+    """Stop it; what it has not booked by then is not booked. No change where it has ended."""
+    job = await queues.find(broker, Kind.PLAN, job_id)
+    queues.check_revision(job, revision)
+    return await queues.cancel(broker, caller, job)
+
+
+@router.post("/plans/{job_id}/apply", response_model=JobOut, responses=REFUSALS)
+async def apply(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
+    """Book the result: all of it, or nothing where a link or a transfer is not as it was (409 `conflict` with `changed`)."""
+    job = await queues.find(broker, Kind.PLAN, job_id)
+    queues.check_revision(job, revision)
+    if job.state is not JobState.DONE or job.result is None:
+        way_out = (
+            "wait until it is DONE" if job.state in (JobState.QUEUED, JobState.RUNNING) else "ask for a new one: POST /v1/plans"
+        )
+        raise Problem("conflict", f"the plan is {job.state}; {way_out}", {"state": str(job.state)})
+    if job.result["applied"]:
+        return queues.answer(job)
+    if not job.result["changes_total"]:
+        raise Problem("conflict", f"there is nothing to apply: {job.result['note'] or 'the result has no changes'}")
+    await broker.desk.submit(Apply(Agreement.from_document(job.result["agreement"]), caller.id, _applied(broker, caller, job_id)))
+    return queues.answer(await queues.find(broker, Kind.PLAN, job_id))
+
+
+def _applied(broker: Broker, caller: Principal, job_id: str) -> Callable[[AsyncConnection], Awaitable[None]]:
+    async def write(connection: AsyncConnection) -> None:
+        now = broker.clock()
+        await jobs.applied(connection, job_id, now, caller.id, {"applied": True, "applied_at": format_time(now)})
+
+    return write

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry given requests by their deadlines at the least congestion: the program, one path at a time where it must be, integer plans, a bound."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from broker.core.plan import Plan, Refusal
+from broker.planners.optimal import bounds
+from broker.planners.optimal.batch import Batch
+from broker.planners.optimal.expansion import Expansion, restricted, usable
+from broker.planners.optimal.measure import congestion
+from broker.planners.optimal.programs import Rows, least_congestion, rows_of, units
+from broker.planners.optimal.rounding import fewer_rows, integer_plans, one_path, projected
+from broker.planners.optimal.solver import Floats, Solver
+
+_CLOSE = 1e-3  # of theta: no second way to choose paths is tried for less
+_LEVELS = 10  # bisection steps over the shares that others have booked beforehand
+_FITS = 1e-6
+
+
+class Relaxed(NamedTuple):
+    """A solution in floats: `theta` is the share that its rates reach, `excess` how far limits are exceeded that theta does not express."""
+
+    expansion: Expansion
+    rows: Rows
+    rates: Floats
+    prices: Floats | None
+    theta: float
+    excess: float
+
+    @property
+    def fits(self) -> bool:
+        return self.theta <= 1 + _FITS and self.excess <= _FITS
+
+
+class Carried(NamedTuple):
+    answers: dict[int, Plan | Refusal]
+    relaxed: Relaxed | None  # before requests that must not be split were given one path
+
+
+def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
+    """Plans for these requests at the least congestion that was found, and a bound's makings. No answers: no solution within the limit."""
+    relaxed = least(batch.expand(indices), batch.solver)
+    if relaxed is None:
+        return Carried({}, None)
+    choices = [relaxed]
+    if _needs_choice(relaxed):
+        choices = []
+        for by_interval in (True, False):
+            chosen = least(restricted(relaxed.expansion, one_path(relaxed.expansion, relaxed.rates, by_interval)), batch.solver)
+            if chosen is not None:
+                choices.append(chosen)
+            if chosen is not None and chosen.theta <= relaxed.theta * (1 + _CLOSE):
+                break
+    best: dict[int, Plan | Refusal] = {}
+    best_key: tuple[int, Fraction] | None = None
+    for choice in sorted(choices, key=lambda c: (c.excess, c.theta))[:1]:
+        answers = _rounded(batch, choice, indices, simple)
+        plans = [answer for answer in answers.values() if isinstance(answer, Plan)]
+        key = (-len(plans), congestion(plans, batch.network, batch.calendars))
+        if best_key is None or key < best_key:
+            best, best_key = answers, key
+    return Carried(best, relaxed)
+
+
+def least(expansion: Expansion, solver: Solver) -> Relaxed | None:
+    """Solve the program; where what others have booked decides, find out below which share it is better to leave their links alone."""
+    found = _solved(expansion, solver, np.inf)
+    if found is None:
+        return None
+    shares = expansion.booked_high[found.rows.link, found.rows.interval] / expansion.whole[found.rows.link]
+    levels = np.unique(shares[shares > 0])
+    # Level k stands for: links and intervals with that share and above are left alone.
+    low, high = 0, len(levels)
+    steps = 0
+    while low < high and steps < _LEVELS and found.theta <= (levels[high - 1] if high else 0.0) * (1 + _FITS):
+        middle = (low + high) // 2
+        less = _solved(expansion, solver, float(levels[middle]))
+        steps += 1
+        if less is not None and less.fits and less.theta <= found.theta:
+            found, high = less, middle
+        else:
+            low = middle + 1
+    return found
+
+
+def prove(whole: Expansion, relaxed: Relaxed, reached: float) -> float | None:
+    """The bound that the prices prove; on `whole`, with the cells too that the program was not shown."""
+    if relaxed.prices is None or not whole.exact_windows:
+        return None
+    rows = rows_of(whole)
+    return bounds.congestion(whole, rows, carried_over(relaxed.rows, relaxed.prices, rows, len(whole.seconds)), reached)
+
+
+def carried_over(rows: Rows, prices: Floats, others: Rows, intervals: int) -> Floats:
+    """The same prices on other rows of the same links and intervals; nothing where there was no row."""
+    out = np.zeros(len(others.link))
+    known, wanted = rows.link * intervals + rows.interval, others.link * intervals + others.interval
+    at = np.searchsorted(known, wanted)
+    at[at == len(known)] = 0
+    if len(known):
+        same = known[at] == wanted
+        out[same] = prices[at[same]]
+    return out
+
+
+def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | None:
+    expansion = usable(expansion, below)
+    if len(np.unique(expansion.request_of)) < len(expansion.requests):
+        return None  # somebody has no cell at all
+    rows = rows_of(expansion)
+    answer = solver.solve(least_congestion(expansion, rows))
+    if answer.values is None:
+        return None
+    n = expansion.cells
+    rates = projected(expansion, answer.values[:n] * units(expansion))
+    prices = None
+    if answer.prices is not None:
+        m = len(rows.link)
+        prices = -answer.prices[:m]
+        free, booked = expansion.free_low[rows.link, rows.interval], expansion.booked_high[rows.link, rows.interval]
+        hard = np.flatnonzero(free + booked < expansion.whole[rows.link] * (1 - 1e-12))
+        prices[hard] -= answer.prices[m : m + len(hard)]
+    return Relaxed(expansion, rows, rates, prices, _share(expansion, rates), float(answer.values[n + 1]))
+
+
+def _share(expansion: Expansion, rates: Floats) -> float:
+    load = np.zeros(expansion.free_low.shape)
+    np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
+    shares = np.where(load > 0, (load + expansion.booked_high) / expansion.whole[:, None], 0.0)
+    return float(shares.max(initial=0.0))
+
+
+def _needs_choice(relaxed: Relaxed) -> bool:
+    """Does a request that must not be split send on two paths at once?"""
+    expansion = relaxed.expansion
+    single = ~np.array([request.options.split for request in expansion.requests])[expansion.request_of] & (relaxed.rates > 0)
+    pair = expansion.request_of[single] * len(expansion.seconds) + expansion.interval_of[single]
+    return len(np.unique(pair)) < len(pair)
+
+
+def _rounded(batch: Batch, choice: Relaxed, indices: Sequence[int], simple: bool) -> dict[int, Plan | Refusal]:
+    expansion = choice.expansion
+    share = Fraction(choice.theta).limit_denominator(10**15) + Fraction(len(indices), int(expansion.whole.min()))
+    share = min(share, Fraction(1))
+    answers = integer_plans(expansion, choice.rates, batch.network, batch.calendars, share)
+    if simple and all(isinstance(answer, Plan) for answer in answers):
+        reached = congestion([a for a in answers if isinstance(a, Plan)], batch.network, batch.calendars)
+        begin, end = int(expansion.times[0]), int(expansion.times[-1])
+        answers = fewer_rows(expansion.requests, answers, expansion.links, batch.network, batch.calendars, reached, begin, end)
+    return dict(zip(indices, answers, strict=True))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Least congestion: carry all requests by their deadlines so that the fullest link is as empty as possible.
+
+The optimum of bulk data transfer scheduling (RR-6205, section 1): spaghetti is optimal when all windows are one, a step function with
+O(r) intervals otherwise, and over several paths a linear program finds it.
+"""
+
+from dataclasses import replace
+
+from broker.core.plan import Plan, Refusal
+from broker.core.request import Request
+from broker.planners.optimal.batch import Batch
+from broker.planners.optimal.carry import Carried, carry, prove
+from broker.planners.optimal.lists import Hopeless
+from broker.planners.optimal.measure import congestion
+from broker.planners.optimal.most import serve_most
+from broker.planners.optimal.sheets import Sheet
+
+
+def least_congested(batch: Batch) -> Carried:
+    batch.progress(0.1, "least congestion")
+    return carry(batch, batch.joint)
+
+
+def settle_congestion(batch: Batch, found: Carried) -> None:
+    """Choose between what was found and the list planners' best, prove a bound, and see whom to serve when not all can be."""
+    if found.answers and _clearly_better(batch, batch.whole(found.answers)):
+        batch.offer(batch.whole(found.answers))
+    if not batch.best:
+        batch.offer(batch.whole({}))
+    if all(isinstance(batch.best[i], Plan) for i in batch.joint):
+        if found.relaxed is not None and batch.joint and batch.provable:
+            whole = batch.expand(batch.joint)
+            batch.bound = prove(whole, found.relaxed, float(batch.yardstick.value(batch.best)))
+        return
+    batch.progress(0.3, "not all requests fit")
+    most = replace(batch, yardstick=replace(batch.yardstick, objective="admitted"), best=[], best_score=None)
+    most.offer(batch.best)
+    serve_most(most)
+    batch.offer(most.best)
+    served = [i for i in batch.joint if isinstance(most.best[i], Plan)]
+    if served and len(served) < len(batch.joint):
+        fewer = carry(batch, served)
+        if fewer.answers:
+            batch.offer(batch.whole(fewer.answers))
+
+
+def _clearly_better(batch: Batch, answers: list[Plan | Refusal]) -> bool:
+    """Better than the list planners by more than rounding rates to bit/s can make out: their plans are the simpler ones."""
+    score = batch.yardstick.score(answers)
+    if batch.best_score is None or score[0] != batch.best_score[0]:
+        return batch.best_score is None or score < batch.best_score
+    least = min(link.payload_bps(link.capacity_bps) for link in batch.network.links.values())
+    return (batch.best_score[1] - score[1]) * least > len(answers)
+
+
+def fuller_than(batch: Batch, found: Carried) -> Hopeless | None:
+    """Says when a list planning can no longer be as good as what was found: somebody is refused, or a link is fuller."""
+    if not found.answers or any(isinstance(answer, Refusal) for answer in found.answers.values()):
+        return None
+    share = congestion([a for a in batch.whole(found.answers) if isinstance(a, Plan)], batch.network, batch.calendars)
+    most: dict[str, int] = {}
+
+    def hopeless(_: Request, answer: Plan | Refusal, sheet: Sheet) -> bool:
+        if isinstance(answer, Refusal):
+            return True
+        for begin, end, _, path in answer.segments:
+            for link_id in path:
+                calendar, link = sheet[link_id], batch.network.links[link_id]
+                if len(calendar.capacity) > 1:
+                    continue  # capacity that is taken away is not booked
+                if link_id not in most:
+                    slack = len(batch.requests)
+                    most[link_id] = calendar.capacity[0][1] - int(share * link.payload_bps(link.capacity_bps)) - slack
+                if calendar.lowest(begin, end) < most[link_id]:
+                    return True
+        return False
+
+    return hopeless

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Most requests, or most volume, by the deadlines: which of them to serve when not all fit.
+
+Small batches go to a mixed integer program. Large ones: the linear relaxation says which are surely in, the doubtful ones are fixed by and
+by (the likeliest first, each time solving again), and what the rounding leaves over is filled by the list planners. Both start from the
+best of the list planners' answers and replace it only by something better.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from broker.core.plan import Plan, Refusal
+from broker.planners.optimal import bounds
+from broker.planners.optimal.batch import Batch
+from broker.planners.optimal.carry import carried_over, carry
+from broker.planners.optimal.expansion import Expansion, usable
+from broker.planners.optimal.lists import alone
+from broker.planners.optimal.programs import Rows, most_weight, rows_of
+from broker.planners.optimal.sheets import Sheet
+from broker.planners.optimal.solver import Answer, Floats
+
+_SMALL_REQUESTS = 60
+_SMALL_CELLS = 4000
+_SURE = 1e-6
+_FILLERS = ("vbls", "alap", "spaghetti", "fbls")
+_ROUNDS = 24
+
+
+def serve_most(batch: Batch) -> None:
+    """Improve the batch's best answers and set its bound."""
+    joint = batch.joint
+    _fill(batch, batch.best)
+    if not joint or all(isinstance(batch.best[i], Plan) for i in joint):
+        _everything(batch)
+        return
+    expansion = batch.expand(joint)
+    cells = usable(expansion)
+    rows = rows_of(cells)
+    weights = _weights(batch, joint)
+    one = np.ones(len(joint))
+    batch.progress(0.3, "relaxation")
+    relaxed = batch.solver.solve(most_weight(cells, rows, weights, 0 * one, one, integer=False), share=0.5)
+    if relaxed.prices is not None:
+        _bound(batch, expansion, rows, cells, relaxed, weights)
+    if relaxed.values is None or _reached(batch):
+        return
+    parts = relaxed.values[cells.cells :]
+    if len(joint) <= _SMALL_REQUESTS and cells.cells <= _SMALL_CELLS:
+        batch.progress(0.4, "integer program")
+        answer = batch.solver.solve(most_weight(cells, rows, weights, 0 * one, one, integer=True), share=0.7)
+        if answer.bound is not None and expansion.exact_windows:
+            # The solver's own tolerance is 1e-6: what it proves is no sharper than that.
+            _tighten(batch, -answer.bound * (1 + 1e-6), weights)
+        if answer.values is not None:
+            _offer(batch, [i for i, part in zip(joint, answer.values[cells.cells :], strict=True) if part > 0.5])
+            if _reached(batch):
+                return
+    _dive(batch, cells, rows, weights, parts)
+
+
+def _everything(batch: Batch) -> None:
+    """All that can be asked for is served: nothing is left to prove."""
+    if all(isinstance(answer, Plan) for answer in batch.best):
+        batch.bound = float(batch.yardstick.value(batch.best))
+
+
+def _weights(batch: Batch, joint: Sequence[int]) -> Floats:
+    """What each request counts; scaled so that the largest is 1."""
+    if batch.yardstick.objective == "volume":
+        volumes = np.array([float(batch.requests[i].volume_bytes or 0) for i in joint])
+        return volumes / volumes.max()
+    return np.ones(len(joint))
+
+
+def _unit(batch: Batch) -> float:
+    """The value of weight 1."""
+    if batch.yardstick.objective == "volume":
+        return float(max(batch.requests[i].volume_bytes or 0 for i in batch.joint))
+    return 1.0
+
+
+def _bound(batch: Batch, expansion: Expansion, rows: Rows, cells: Expansion, relaxed: Answer, weights: Floats) -> None:
+    if not expansion.exact_windows or relaxed.prices is None:
+        return
+    free = np.maximum(cells.free_low[rows.link, rows.interval], 1.0)
+    prices = -relaxed.prices[: len(rows.link)] / free
+    every = rows_of(expansion)
+    _tighten(batch, bounds.weight(expansion, every, carried_over(rows, prices, every, len(expansion.seconds)), weights), weights)
+
+
+def _tighten(batch: Batch, weight_bound: float, weights: Floats) -> None:
+    """Of requests only whole ones count, and of a subset of volumes there is none above the sum of all."""
+    bound = min(weight_bound, float(weights.sum())) * _unit(batch)
+    if batch.yardstick.objective == "admitted":
+        bound = float(math.floor(bound + 1e-6))
+    if batch.provable:
+        batch.bound = bound if batch.bound is None else min(batch.bound, bound)
+
+
+def _reached(batch: Batch) -> bool:
+    return batch.bound is not None and float(batch.yardstick.value(batch.best)) >= batch.bound * (1 - 1e-9)
+
+
+def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Floats) -> None:
+    """Fix the likeliest of the doubtful requests, solve again, and drop what no longer fits, until none is in doubt."""
+    joint = batch.joint
+    least, most = np.zeros(len(joint)), np.ones(len(joint))
+    for turn in range(_ROUNDS):
+        batch.progress(0.5 + 0.4 * turn / _ROUNDS, f"{int((parts > 1 - _SURE).sum())} of {len(joint)} requests are sure")
+        doubtful = np.flatnonzero((parts > _SURE) & (parts < 1 - _SURE) & (most > 0))
+        if turn in {0, 1} or not len(doubtful):
+            _offer(batch, [i for i, part in zip(joint, parts, strict=True) if part > 1 - _SURE])
+        if not len(doubtful) or batch.solver.exhausted or _reached(batch):
+            return
+        chosen = doubtful[np.argsort(-parts[doubtful], kind="stable")][: max(1, len(doubtful) // 4)]
+        sure = parts > 1 - _SURE
+        while len(chosen):
+            trial = least.copy()
+            trial[sure] = 1.0
+            trial[chosen] = 1.0
+            answer = batch.solver.solve(most_weight(cells, rows, weights, trial, most, integer=False), share=0.5)
+            if answer.values is not None and answer.optimal:
+                least, parts = trial, answer.values[cells.cells :]
+                break
+            if batch.solver.exhausted:
+                return
+            if len(chosen) == 1:
+                most[chosen] = 0.0  # alone it is too much beside those that are sure
+                parts = np.where(np.isin(np.arange(len(parts)), chosen), 0.0, parts)
+                break
+            chosen = chosen[: len(chosen) // 2]
+
+
+def _offer(batch: Batch, served: Sequence[int]) -> None:
+    """Round these to plans, fill what is left over with others, and keep the result if it is better."""
+    if served:
+        found = carry(batch, served, simple=False)
+        if found.answers:
+            _fill(batch, batch.whole(found.answers))
+
+
+def _fill(batch: Batch, answers: list[Plan | Refusal]) -> None:
+    """Serve as many of the refused as the list planners can place on what is left, in the order that the objective likes."""
+    sheet = Sheet(batch.calendars)
+    out = list(answers)
+    for i, answer in enumerate(answers):
+        if isinstance(answer, Plan) and i not in batch.settled:
+            sheet.book(answer)
+    sign = -1 if batch.yardstick.objective == "volume" else 1
+    for i in sorted(batch.joint, key=lambda i: (sign * (batch.requests[i].volume_bytes or 0), i)):
+        if isinstance(out[i], Refusal):
+            answer = alone(batch.requests[i], batch.network, sheet, _FILLERS)
+            out[i] = answer
+            if isinstance(answer, Plan):
+                sheet.book(answer)
+    batch.offer(out)

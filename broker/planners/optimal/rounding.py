@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a solver's rates to integer plans that `verify` accepts.
+
+Rates are rounded up to whole bit/s (or channels) where the links allow it and down where they do not, what then is missing is refilled
+from what remains free in the window, and each plan is cut at the first slot in which its volume is complete. A request that asks for
+what a linear program does not know (a least rate, limits on reprogramming, slots coarser than the intervals) is kept if its rounded plan
+happens to be right; otherwise a list planner finds it a place among the others.
+
+Several paths at once: a request that allows it (`split`) takes them as the program gives them. One that does not was restricted to one
+path in each interval before its rates came here, so it may change paths over time but is never on two at once.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from broker.core.calendar import Calendar
+from broker.core.network import Network
+from broker.core.plan import Plan, PlanRejected, Refusal, Segment, coalesced, total_rates, verify
+from broker.core.request import Request
+from broker.core.units import MAX_RATE_BPS, MICROBITS_PER_BYTE, round_down, round_up
+from broker.planners.optimal.expansion import Expansion, Lane
+from broker.planners.optimal.lists import alone
+from broker.planners.optimal.sheets import Sheet, capped
+from broker.planners.optimal.solver import Flags, Floats, Ints
+
+_DUST = 1e-7  # a part of a volume too small for a row of its own
+_FALLBACKS = ("spaghetti", "vbls", "alap", "fbls")
+_RELAXED = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(5, 4), Fraction(2))
+
+
+def projected(expansion: Expansion, rates: Floats) -> Floats:
+    """Nothing negative, no dust, and each request's volume carried exactly (as far as floats go)."""
+    seconds = expansion.seconds[expansion.interval_of]
+    volumes = expansion.volumes
+    rates = np.where(rates * seconds > _DUST * volumes[expansion.request_of], rates, 0.0)
+    carried = np.bincount(expansion.request_of, weights=rates * seconds, minlength=len(volumes))
+    scale: Floats = np.divide(volumes, carried, out=np.zeros_like(carried), where=carried > 0)
+    return rates * scale[expansion.request_of]
+
+
+def within_limits(expansion: Expansion, rates: Floats) -> Floats:
+    """The same rates, scaled down cell by cell until no link carries more than is free and no request more than Rmax."""
+    load = np.zeros(expansion.free_low.shape)
+    np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
+    fit = np.minimum(np.divide(expansion.free_low, load, out=np.ones_like(load), where=load > 0), 1.0)
+    factor = np.ones(expansion.cells)
+    np.minimum.at(factor, expansion.entry_cell, fit[expansion.entry_link, expansion.interval_of[expansion.entry_cell]])
+    n = len(expansion.seconds)
+    pair = expansion.request_of * n + expansion.interval_of
+    total = np.bincount(pair, weights=rates)[pair] if len(pair) else rates
+    caps = expansion.rate_caps[expansion.request_of]
+    return rates * np.minimum(factor, np.divide(caps, total, out=np.ones_like(rates), where=total > caps))
+
+
+def one_path(expansion: Expansion, rates: Floats, by_interval: bool) -> Flags:
+    """Which cells to keep so that requests which must not be split have one path at a time: in each interval that which carries most
+    there, or throughout that which carries most in all. Intervals in which nothing is sent keep the path that carries most in all."""
+    n = len(expansion.seconds)
+    sent = rates * expansion.seconds[expansion.interval_of]
+    by_lane = np.bincount(expansion.lane_of, weights=sent, minlength=len(expansion.lanes))[expansion.lane_of]
+    key = by_lane if not by_interval else np.where(sent > 0, sent + by_lane.max(initial=0.0), by_lane)
+    group = expansion.request_of * n + expansion.interval_of if by_interval else expansion.request_of
+    # The largest key of each group, of equals the lane that comes first (the shortest path).
+    order = np.lexsort((expansion.lane_of, -key, group))
+    first = np.ones(len(order), bool)
+    first[1:] = group[order][1:] != group[order][:-1]
+    split = np.array([request.options.split for request in expansion.requests])
+    chosen = np.zeros(expansion.cells, bool)
+    if by_interval:
+        chosen[order[first]] = True
+    else:
+        lanes = np.zeros(len(expansion.lanes), bool)
+        lanes[expansion.lane_of[order[first]]] = True
+        chosen = lanes[expansion.lane_of]
+    return chosen | split[expansion.request_of]
+
+
+def integer_plans(
+    expansion: Expansion, rates: Floats, network: Network, calendars: Mapping[str, Calendar], share: Fraction | None
+) -> list[Plan | Refusal]:
+    """A plan for each request of the expansion, or why there is none. With `share`, repairs stay below it as long as they can."""
+    sheet = Sheet(calendars)
+    lanes: dict[int, list[Lane]] = defaultdict(list)
+    for lane in expansion.lanes:
+        lanes[lane.request].append(lane)
+    segments = _segments(expansion, _whole_rates(expansion, within_limits(expansion, rates)))
+    for rows in segments.values():
+        sheet.book(Plan(tuple(rows)))
+    answers: dict[int, Plan | Refusal] = {}
+    short: list[int] = []
+    for i, request in enumerate(expansion.requests):
+        rows = segments.get(i, [])
+        kept = cut(rows, request, lanes[i])
+        if kept is None:
+            short.append(i)
+        else:
+            _replace(sheet, rows, kept)
+            answers[i] = Plan(kept)
+    missing: list[int] = []
+    for i in sorted(short, key=lambda i: (expansion.windows[i][1], i)):
+        request, rows = expansion.requests[i], segments.get(i, [])
+        kept = cut(_refilled(request, rows, lanes[i], expansion.windows[i], sheet), request, lanes[i])
+        if kept is None:
+            missing.append(i)
+            _replace(sheet, rows, ())
+        else:
+            _replace(sheet, rows, kept)
+            answers[i] = Plan(kept)
+    for i, answer in answers.items():
+        if _asks_for_more(expansion.requests[i], lanes[i]) and isinstance(answer, Plan):
+            sheet.release(answer)
+            if _is_right(expansion.requests[i], answer, network, sheet):
+                sheet.book(answer)
+            else:
+                missing.append(i)
+    for i in sorted(missing, key=lambda i: (expansion.windows[i][1], i)):
+        answers[i] = _among_others(expansion.requests[i], expansion, network, sheet, share)
+        if isinstance(found := answers[i], Plan):
+            sheet.book(found)
+    return [answers[i] for i in range(len(expansion.requests))]
+
+
+def fewer_rows(
+    requests: Sequence[Request], answers: Sequence[Plan | Refusal], links: Sequence[str], network: Network,
+    calendars: Mapping[str, Calendar], share: Fraction, begin_us: int, end_us: int,
+) -> list[Plan | Refusal]:  # fmt: skip
+    """The same requests served below the same share, with simpler plans where there is room: agents are reprogrammed less often."""
+    sheet = Sheet(calendars)
+    for answer in answers:
+        if isinstance(answer, Plan):
+            sheet.book(answer)
+    room = capped(sheet, links, network, share, begin_us, end_us)
+    out = list(answers)
+    for i, answer in enumerate(answers):
+        request = requests[i]
+        if isinstance(answer, Refusal) or len(answer.segments) == 1 or request.deadline_us is None or request.volume_bytes is None:
+            continue
+        room.release(answer)
+        simpler = alone(request, network, room, ("spaghetti", "vbls"))
+        if isinstance(simpler, Plan) and len(simpler.segments) < len(answer.segments):
+            out[i] = simpler
+        room.book(out[i])  # type: ignore[arg-type]  # a plan was there, and another one is
+    return out
+
+
+def cut(segments: Sequence[Segment], request: Request, lanes: Sequence[Lane]) -> tuple[Segment, ...] | None:
+    """The segments up to the first slot in which the volume is complete; None when it never is."""
+    if not segments or request.volume_bytes is None:
+        return None
+    slot = lcm(*(lane.task.slot for lane in lanes))
+    missing = request.volume_bytes * MICROBITS_PER_BYTE
+    for begin, end, rate in total_rates(segments):
+        if rate * (end - begin) < missing:
+            missing -= rate * (end - begin)
+            continue
+        finish = min(round_up(begin - (-missing // rate), slot), end)
+        return coalesced([s._replace(end_us=min(s.end_us, finish)) for s in segments if s.begin_us < finish])
+    return None
+
+
+def _whole_rates(expansion: Expansion, rates: Floats) -> Ints:
+    """Rates in whole channels: up, and down again in the fullest cells of links and intervals that this fills too much."""
+    channel = np.array([lane.task.channel for lane in expansion.lanes], np.int64)[expansion.lane_of]
+    ceiling = np.array([lane.task.rate_max for lane in expansion.lanes], np.int64)[expansion.lane_of]
+    # Half a bit/s in 1e6 is noise: do not turn 999999.9999999 into one channel more than 1e6.
+    whole = np.ceil(rates / channel * (1 - 1e-12)).astype(np.int64) * channel
+    whole = np.minimum(whole, ceiling)
+    interval = expansion.interval_of[expansion.entry_cell]
+    load = np.zeros(expansion.free_low.shape, np.int64)
+    np.add.at(load, (expansion.entry_link, interval), whole[expansion.entry_cell])
+    for link, at in np.argwhere(load > expansion.free_low).tolist():
+        cells = expansion.entry_cell[(expansion.entry_link == link) & (interval == at)]
+        _lower(whole, cells, channel, int(whole[cells].sum()) - int(expansion.free_low[link, at]))
+    n = len(expansion.seconds)
+    pair = expansion.request_of * n + expansion.interval_of
+    caps = expansion.rate_caps
+    total = np.zeros(len(caps) * n, np.int64)
+    np.add.at(total, pair, whole)
+    for over in np.flatnonzero(total > np.repeat(caps, n)).tolist():
+        _lower(whole, np.flatnonzero(pair == over), channel, int(total[over]) - int(caps[over // n]))
+    return whole
+
+
+def _lower(whole: Ints, cells: Ints, channel: Ints, excess: int) -> None:
+    """Take `excess` bit/s off these cells, a channel each in turn and the rest off the largest."""
+    cells = cells[whole[cells] > 0]
+    for cell in cells[np.argsort(-whole[cells], kind="stable")].tolist():
+        if excess <= 0:
+            return
+        step = int(channel[cell])
+        whole[cell] -= step
+        excess -= step
+    for cell in cells[np.argsort(-whole[cells], kind="stable")].tolist():
+        if excess <= 0:
+            return
+        step = min(round_up(excess, int(channel[cell])), int(whole[cell]))
+        whole[cell] -= step
+        excess -= step
+
+
+def _segments(expansion: Expansion, whole: Ints) -> dict[int, list[Segment]]:
+    """Rows of each request in order of begin, with ends on the slots of their path."""
+    used = np.flatnonzero(whole > 0)
+    order = used[np.lexsort((expansion.lane_of[used], expansion.interval_of[used], expansion.request_of[used]))]
+    begins, ends = expansion.times[expansion.interval_of[order]], expansion.times[expansion.interval_of[order] + 1]
+    found: dict[int, list[Segment]] = defaultdict(list)
+    for lane_index, begin, end, rate in zip(
+        expansion.lane_of[order].tolist(), begins.tolist(), ends.tolist(), whole[order].tolist(), strict=True
+    ):
+        lane = expansion.lanes[lane_index]
+        slot = lane.task.slot
+        if slot > 1:
+            begin, end = round_up(begin, slot), round_down(end, slot)  # noqa: PLW2901  the same row on its slots
+        if begin < end:
+            found[lane.request].append(Segment(begin, end, rate, lane.task.path))
+    return {i: list(coalesced(rows)) for i, rows in found.items()}
+
+
+def _refilled(request: Request, rows: list[Segment], lanes: Sequence[Lane], window: tuple[int, int], sheet: Sheet) -> list[Segment]:
+    """More on top of `rows` (which the sheet has booked), as early as it is free, until the volume is complete or nothing is left."""
+    more: list[Segment] = []
+    for lane in lanes:
+        missing = (request.volume_bytes or 0) * MICROBITS_PER_BYTE - sum(s.microbits for s in rows) - sum(s.microbits for s in more)
+        if missing <= 0:
+            break
+        for begin, end, rate in _room_beside(request, [*rows, *more], lane, window, sheet):
+            finish = min(end, begin + round_up(-(-missing // rate), lane.task.slot))
+            more.append(Segment(begin, finish, rate, lane.task.path))
+            for link_id in lane.task.path:
+                sheet[link_id].book(begin, finish, rate)
+            missing -= rate * (finish - begin)
+            if missing <= 0:
+                break
+    for segment in more:  # the caller books what it keeps
+        for link_id in segment.path:
+            sheet[link_id].release(*segment[:3])
+    return _summed([*rows, *more])
+
+
+def _room_beside(
+    request: Request, rows: Sequence[Segment], lane: Lane, window: tuple[int, int], sheet: Sheet
+) -> list[tuple[int, int, int]]:
+    """(begin, end, rate) that is still free on a lane beside the request's own rows."""
+    begin_us, end_us = window
+    calendars = [sheet[link_id] for link_id in lane.task.path]
+    edges = [calendar.times[: calendar.n] for calendar in calendars]
+    own = np.array([edge for row in rows for edge in row[:2]], np.int64)
+    cuts = np.unique(np.concatenate([*edges, own, np.array([begin_us, end_us], np.int64)]))
+    cuts = cuts[(cuts >= begin_us) & (cuts <= end_us)]
+    starts = cuts[:-1]
+    room = np.full(len(starts), MAX_RATE_BPS if request.rate_max_bps is None else request.rate_max_bps, np.int64)
+    # The calendars know of the request's own rows, Rmax does not.
+    for begin, end, rate, path in rows:
+        during = slice(int(np.searchsorted(starts, begin)), int(np.searchsorted(starts, end)))
+        room[during] -= rate if path == lane.task.path or request.options.split else MAX_RATE_BPS
+    for calendar in calendars:
+        room = np.minimum(room, calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], starts, "right") - 1])
+    room = np.maximum(room, 0) // lane.task.channel * lane.task.channel
+    slot = lane.task.slot
+    found = []
+    for begin, end, rate in zip(starts.tolist(), cuts[1:].tolist(), room.tolist(), strict=True):
+        first, last = round_up(begin, slot), round_down(end, slot)
+        if rate > 0 and first < last:
+            found.append((first, last, rate))
+    return found
+
+
+def _summed(rows: Sequence[Segment]) -> list[Segment]:
+    """Rows of one path that lie over each other added up; in order of begin."""
+    by_path: dict[tuple[str, ...], list[Segment]] = defaultdict(list)
+    for row in sorted(rows):
+        by_path[row.path].append(row)
+    summed = [Segment(*row, path) for path, own in by_path.items() for row in total_rates(own)]
+    return list(coalesced(sorted(summed, key=lambda s: (s.begin_us, s.path))))
+
+
+def _asks_for_more(request: Request, lanes: Sequence[Lane]) -> bool:
+    """Does it ask for what the program does not know?"""
+    options = request.options
+    limited = options.shortest_segment_us is not None or options.most_segments is not None
+    return limited or request.rate_min_bps is not None or any(lane.task.slot > 1 or lane.task.channel > 1 for lane in lanes)
+
+
+def _is_right(request: Request, plan: Plan, network: Network, sheet: Sheet) -> bool:
+    try:
+        verify(request, plan, network.links, sheet)
+    except PlanRejected:
+        return False
+    return True
+
+
+def _among_others(request: Request, expansion: Expansion, network: Network, sheet: Sheet, share: Fraction | None) -> Plan | Refusal:
+    """A place for one request beside all others, below the share that they keep or not far above it."""
+    begin, end = int(expansion.times[0]), int(expansion.times[-1])
+    for relaxed in () if share is None else _RELAXED:
+        room = capped(sheet, expansion.links, network, share * relaxed, begin, end)
+        answer = alone(request, network, room, _FALLBACKS)
+        if isinstance(answer, Plan):
+            return answer
+    return alone(request, network, sheet, _FALLBACKS)
+
+
+def _replace(sheet: Sheet, rows: Sequence[Segment], others: Sequence[Segment]) -> None:
+    if rows:
+        sheet.release(Plan(tuple(rows)))
+    if others:
+        sheet.book(Plan(tuple(others)))
