@@ -14,7 +14,7 @@ from broker.api import errors
 from broker.api.arrival import Arrival
 from broker.api.context import Broker
 from broker.api.metrics import Metrics
-from broker.api.routes import agents, events, hosts, jobs, links, system, tokens, transfers
+from broker.api.routes import agents, events, hosts, jobs, links, system, tokens, topology, transfers
 from broker.api.wakeups import Wakeups
 from broker.desk.desk import Desk
 from broker.desk.forward import Pull, Puller
@@ -49,7 +49,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
     app.add_middleware(Arrival, clock=clock)
-    for module in (transfers, jobs, links, hosts, agents, tokens, events, system):
+    for module in (transfers, jobs, links, topology, hosts, agents, tokens, events, system):
         app.include_router(module.router)
     return app
 

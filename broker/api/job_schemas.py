@@ -3,9 +3,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from broker.api.fields import Body, Name, Text
+from broker.api.schemas import LinkBody
 
 SECONDS_A_DAY = 86_400
 
@@ -32,6 +33,22 @@ class PlanBody(Body):
     )
     apply: bool = Field(
         default=False, strict=True, description="book the result at once; computed anew while others book in between"
+    )
+
+
+class NetworkBody(Body):
+    """NET.json."""
+
+    links: list[LinkBody] = Field(min_length=1, max_length=20_000)
+
+
+class SimulationBody(BaseModel):
+    """A specification as `bwb simulate` takes it (docs/simulation.md), and the network to run it on."""
+
+    model_config = ConfigDict(extra="allow")
+
+    network: Literal["current"] | NetworkBody = Field(
+        default="current", description="the broker's own links, or others as NET.json"
     )
 
 

@@ -6,6 +6,7 @@ Fields that we do not know are ignored, but named, because a misspelt `deadline`
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -15,8 +16,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails
 
 from broker.core.network import Link, Network
-from broker.core.request import FieldProblem, Request
-from broker.core.units import MAX_TIME_US, US_PER_S, parse_time
+from broker.core.request import DEFAULT_PATHS, FieldProblem, Options, Request
+from broker.core.units import MAX_TIME_US, US_PER_S, format_time, parse_time
 
 _MOST_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones say it all
 
@@ -50,10 +51,25 @@ def read_network(path: Path) -> NetworkFile:
     return NetworkFile(Network(links), _ignored(document, document.links))
 
 
-def read_requests(path: Path) -> RequestsFile:
-    """Raises BadFile."""
+def document_of(link: Link) -> dict[str, Any]:
+    """A link as NET.json has it."""
+    return {
+        "id": link.id,
+        "source": link.source,
+        "target": link.target,
+        "capacity_bps": link.capacity_bps,
+        "mtu_bytes": link.mtu_bytes,
+        "channel_bps": link.channel_bps,
+        "slot_us": link.slot_us,
+        "metric": link.metric,
+        "available": [{"from": format_time(begin), "bps": bps} for begin, bps in link.available],
+    }
+
+
+def read_requests(path: Path, paths: int = DEFAULT_PATHS) -> RequestsFile:
+    """`paths`: from how many a planner may choose where a request does not say. Raises BadFile."""
     document = _read(path, _RequestsDocument)
-    requests = [entry.request() for entry in document.requests]
+    requests = [entry.request(paths) for entry in document.requests]
     _check(path, "requests", requests)
     return RequestsFile(tuple(requests), _ignored(document, document.requests))
 
@@ -135,8 +151,13 @@ class _Request(_Entry):
     deadline: _Instant | None = None
     duration_s: _Seconds | None = None
     priority: int | None = None
+    paths: int | None = None
+    path: list[_Name] | None = None
+    split: bool | None = None
+    shortest_segment_s: _Seconds | None = None
+    most_segments: int | None = None
 
-    def request(self) -> Request:
+    def request(self, paths: int) -> Request:
         return Request(
             id=self.id,
             source=self.source,
@@ -148,6 +169,13 @@ class _Request(_Entry):
             deadline_us=self.deadline,
             duration_us=self.duration_s,
             priority=self.priority or 0,
+            options=Options(
+                paths=paths if self.paths is None else self.paths,
+                path=None if self.path is None else tuple(self.path),
+                split=self.split or False,
+                shortest_segment_us=self.shortest_segment_s,
+                most_segments=self.most_segments,
+            ),
         )
 
 
@@ -167,6 +195,7 @@ _WORDS = {
     "missing": "is missing",
     "int_type": "must be a whole number, without a fraction or an exponent",
     "string_type": "must be text",
+    "bool_type": "must be true or false",
     "list_type": "must be a list",
     "model_type": "must be an object",
     "string_too_short": "must not be empty",
@@ -178,7 +207,8 @@ _NOT_BEFORE = 'is missing: say when the transfer may begin, for example "2026-01
 def _read(path: Path, shape: type[_Document]) -> _Document:
     try:
         # Decimals keep 1e9 and NaN what they are until the shape refuses them by name.
-        content = json.loads(path.read_bytes(), parse_float=Decimal, parse_constant=Decimal)
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        content = json.loads(raw, parse_float=Decimal, parse_constant=Decimal)
     except OSError as error:
         raise BadFile(path, [f"cannot be read: {error.strerror or error}"]) from None
     except RecursionError:

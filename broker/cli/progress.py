@@ -156,3 +156,32 @@ def when_carried(segments: Iterable[Segment], volume_bytes: int, from_us: int = 
             return begin + -(-missing // rate)
         missing -= carried
     return None
+
+
+class Bar:
+    """How far one long thing is: a bar on a terminal, a line at every tenth elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self._said = ""
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, share: float, what: str) -> None:
+        if self._live:
+            row = Table.grid(padding=(0, 1))
+            row.add_row(ProgressBar(total=1.0, completed=share, width=40), f"{share:4.0%}", Text(what.strip()))
+            self._live.update(row, refresh=True)
+            return
+        line = f"{int(share * 10) * 10}% {what.strip()}"
+        if line != self._said:
+            self._said = line
+            self._console.print(Text(line), soft_wrap=True)

@@ -2,6 +2,7 @@
 """`bwb transfer`: ask for transfers, look at them, steer them."""
 
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -221,7 +222,7 @@ def submit(
     request = _question(source, destination, size, size_of, duration, fields)
     with context.broker(state_dir, as_json) as broker:
         if quote:
-            _show_quotes(broker.quote(request, _planners(planner)), as_json)
+            _show_quotes(broker.quote(request, _planners(planner)), as_json, _as_lines)
         else:
             made = broker.submit(request | {"planner": planner, "hold": hold}, idempotency_key)
             _booked(broker, made, watch, as_json, quiet)
@@ -264,7 +265,7 @@ def quote_command(
     request = _question(source, destination, size, size_of, duration, fields)
     with context.broker(state_dir, as_json) as broker:
         quotes = broker.quote(request, _planners(planner))
-    _show_quotes(quotes, as_json)
+    _show_quotes(quotes, as_json, _as_table)
 
 
 def _planners(given: str) -> list[str]:
@@ -568,32 +569,41 @@ def _show_plan(plan: Plan) -> None:
         context.show_table(rows)
 
 
-def _show_quotes(quotes: list[Quote], as_json: bool) -> None:
+def _show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[tuple[Quote, Plan]]], None]) -> None:
     if as_json:
         context.show_json({"quotes": quotes})
     else:
-        rows = context.table("Planner", "Start", "Finish", "On average", "Segments", "Path", "", right=("On average", "Segments"))
-        for quote in quotes:
-            plan = quote["plan"]
-            if plan is not None:
-                mean = plan["metrics"]["mean_rate_bps"]
-                rows.add_row(
-                    quote["planner"],
-                    plan["start"],
-                    plan["finish"],
-                    show_rate(int(mean)) if mean else "-",
-                    str(len(plan["segments"])),
-                    " | ".join(" ".join(path) for path in plan["paths"]),
-                    "" if quote["books"] else "predicts only",
-                )
-        if any(quote["plan"] is not None for quote in quotes):
-            context.show_table(rows)
+        if plans := [(quote, quote["plan"]) for quote in quotes if quote["plan"] is not None]:
+            show_plans(plans)
         for quote in quotes:
             if quote["problem"] is not None:
                 context.remark(f"{quote['planner']}: no", "bold")
                 context.show_problem(quote["problem"])
     if not any(quote["admitted"] for quote in quotes):
         raise typer.Exit(context.FAILED)
+
+
+def _as_lines(plans: list[tuple[Quote, Plan]]) -> None:
+    for quote, plan in plans:
+        mean = plan["metrics"]["mean_rate_bps"]
+        rate = f", on average {show_rate(int(mean))}" if mean else ""
+        context.say(f"{quote['planner']}: {plan['start']} - {plan['finish']}{rate}")
+
+
+def _as_table(plans: list[tuple[Quote, Plan]]) -> None:
+    rows = context.table("Planner", "Start", "Finish", "On average", "Segments", "Path", "", right=("On average", "Segments"))
+    for quote, plan in plans:
+        mean = plan["metrics"]["mean_rate_bps"]
+        rows.add_row(
+            quote["planner"],
+            plan["start"],
+            plan["finish"],
+            show_rate(int(mean)) if mean else "-",
+            str(len(plan["segments"])),
+            " | ".join(" ".join(path) for path in plan["paths"]),
+            "" if quote["books"] else "predicts only",
+        )
+    context.show_table(rows)
 
 
 def _show_batch(items: list[BatchItem], as_json: bool) -> None:

@@ -27,6 +27,7 @@ from broker.client.documents import (
     NewToken,
     Quote,
     Token,
+    TopologyChange,
     Transfer,
     TransferPreview,
 )
@@ -40,6 +41,7 @@ JOB_ENDED = frozenset({"DONE", "FAILED", "CANCELED"})
 
 PATIENCE_S = 30.0
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_LONG_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # thousands of links, and transfers planned anew
 _SILENCE_S = 25.0  # of an event stream, which has a heartbeat every 10 s
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 3.0
 
@@ -169,6 +171,15 @@ class BrokerClient:
 
     def link(self, link_id: str) -> Link:
         return cast(Link, self._read("GET", f"links/{_part(link_id)}"))
+
+    def put_topology(
+        self, links: Sequence[Json], *, prune: bool = True, on_broken: str = "refuse", preview: bool = False
+    ) -> TopologyChange:
+        """Make the network what `links` say; with `prune`, links that are not among them go. `preview` changes nothing."""
+        body = {"links": [dict(link) for link in links], "prune": prune, "on_broken": on_broken}
+        parameters = {"preview": "true"} if preview else {}
+        answer = self._request("PUT", "topology", repeatable=True, json=body, params=parameters, timeout=_LONG_TIMEOUT)
+        return cast(TopologyChange, answer)
 
     def create_link(self, link: Json) -> Link:
         return cast(Link, self._write("POST", "links", json=dict(link)))

@@ -123,6 +123,18 @@ class LinkChange(Link):
     broken: list[str]
 
 
+class TopologyChange(TypedDict):
+    """What a whole network in one call changed: link ids, and the transfers that were planned anew, or could not keep their promise."""
+
+    created: list[str]
+    changed: list[str]
+    deleted: list[str]
+    unchanged: int
+    replanned: list[Any]
+    broken: list[Any]
+    revision: int
+
+
 class CalendarStep(TypedDict):
     begin: str
     capacity_bps: int

@@ -19,6 +19,7 @@ Step = tuple[int, int]  # (begin_us, bit/s): holds until the next step begins
 
 DISTANT_PAST_US = -FOREVER_US
 _GROWTH = 1.5
+_ONE_BY_ONE = 64
 
 
 class Calendar:
@@ -59,12 +60,14 @@ class Calendar:
 
     def book_all(self, begins: Int64Array, ends: Int64Array, rates: Int64Array) -> None:
         """Book many intervals in one pass: O((n + m) log(n + m)), where one by one would be O(n m)."""
-        if len(begins) < 64:
-            for begin, end, rate in zip(begins.tolist(), ends.tolist(), rates.tolist(), strict=True):
-                self.book(begin, end, rate)
-            return
         if (begins >= ends).any():
             raise ValueError("an empty interval among those to book")
+        if len(begins) < _ONE_BY_ONE:
+            needed = self.n + 2 * len(begins)
+            if needed > len(self.times):
+                self._grow(needed)
+            self.n = scans.add_all(self.times, self.free, self.n, begins, ends, rates)
+            return
         self._rebuild(np.concatenate((begins, ends)), np.concatenate((-rates, rates)))
 
     def set_capacity(self, capacity: Sequence[Step]) -> None:

@@ -149,6 +149,11 @@ class Network:
         """The way back along `path`, for the load that meets its acknowledgements; None where a link is one way."""
         return reverse_path(path, self._reverses)
 
+    @cached_property
+    def rates(self) -> tuple[int, ...]:
+        """Every rate (payload bit/s) that some link carries at some time, in order: between two of them, `below` says the same."""
+        return tuple(sorted({rate for steps in self._capacities.values() for _, rate in steps}))
+
     def along(self, path: Path) -> Route:
         """The route over the links of `path`, which must exist."""
         links = [self.links[link_id] for link_id in path]

@@ -81,6 +81,31 @@ def profile_between(path: Sequence[str], calendars: Mapping[str, Calendar], begi
     return _minimum(chosen, begin_us, end_us, int(size) + len(chosen))
 
 
+def profiles_of_groups(
+    groups: Sequence[Sequence[str]], calendars: Mapping[str, Calendar], begin_us: int, until_us: int
+) -> Iterator[tuple[list[Profile], int]]:
+    """As `profiles`, for several sets of links at the same time: their profiles, and until when these are trusted."""
+    chosen = [[calendars[link_id] for link_id in group] for group in groups]
+    every = [calendar for group in chosen for calendar in group]
+    steps = _FIRST_CUT
+    while True:
+        limit, size = _limit(every, begin_us, steps)
+        end = min(limit, until_us)
+        yield (
+            [_cut(group[0], begin_us, end) if len(group) == 1 else _minimum(group, begin_us, end, size) for group in chosen],
+            limit,
+        )
+        if limit >= until_us:
+            return
+        steps *= _NEXT_CUT
+
+
+def _cut(calendar: Calendar, begin_us: int, end_us: int) -> Profile:
+    first = scans.index_at(calendar.times, calendar.n, begin_us)
+    last = scans.index_at(calendar.times, calendar.n, end_us) + 1
+    return Profile(calendar.times[first:last], calendar.free[first:last], last - first, FOREVER_US)
+
+
 def _limit(calendars: Sequence[Calendar], begin_us: int, steps: int) -> tuple[int, int]:
     """(until when no calendar has more than `steps` steps, how many they have together up to then at most)."""
     limit, size = FOREVER_US, 0

@@ -103,7 +103,10 @@ def _instants(rates: Int64Array, limits: Limits) -> tuple[Int64Array, Int64Array
     if not limits.shortest_us:
         return bounds, rates[:, 2].copy()
     changes, step = bounds[:-1], limits.shortest_us
-    begin, end = int(bounds[0]), min(int(bounds[-1]), int(changes[-1]) + step)  # later than one step after the last change, nothing does
+    begin, end = (
+        int(bounds[0]),
+        min(int(bounds[-1]), int(changes[-1]) + step),
+    )  # later than one step after the last change, nothing does
     furthest = min((end - begin) // step, len(bounds) if limits.most is None else limits.most)
     for multiple in range(1, furthest + 1):
         if len(bounds) >= _MOST_INSTANTS:

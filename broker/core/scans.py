@@ -142,6 +142,14 @@ def add(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, delta
 
 
 @compiled
+def add_all(times: Int64Array, free: Int64Array, n: int, begins: Int64Array, ends: Int64Array, rates: Int64Array) -> int:
+    """Take each of `rates` from gamma on its [begin, end); the arrays need room for two more steps for each."""
+    for i in range(len(begins)):
+        n = add(times, free, n, begins[i], ends[i], -rates[i])
+    return n
+
+
+@compiled
 def accumulate(instants: Int64Array, deltas: Int64Array, times: Int64Array, free: Int64Array, origin: int) -> int:
     """Build minimal steps from sorted change instants: free(t) = origin + the sum of all deltas at or before t.
 
@@ -450,6 +458,38 @@ def longest_constant(
             break
         rate = min(free[i], rate_max) // channel * channel
     return latest
+
+
+@compiled
+def most_constant(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    begin: int,
+    end: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+    most_bits: int,
+) -> int:
+    """Whole bits, at most `most_bits`, that one rate can carry from `begin` on, stopping when it likes until `end`. Both ends on slots."""
+    most = 0
+    i = index_at(times, n, begin)
+    rate = min(free[i], rate_max) // channel * channel
+    while rate > 0 and rate >= rate_min:
+        i += 1
+        while i < n and times[i] < end and min(free[i], rate_max) // channel * channel >= rate:
+            i += 1
+        stop = end if i >= n or times[i] >= end else times[i] // slot * slot
+        if stop > begin:
+            if time_needed(most_bits, 0, rate) <= stop - begin:
+                return most_bits
+            most = max(most, volume_in(rate, stop - begin)[0])
+        if i >= n or times[i] >= end:
+            break
+        rate = min(free[i], rate_max) // channel * channel
+    return most
 
 
 @compiled

@@ -244,10 +244,9 @@ class BookRest(Replanning):
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
-        if transfer.paused:
+        if transfer.paused or transfer.volume_bytes is None:
             return transfer
         before = summary(transfer)
-        assert transfer.volume_bytes is not None  # agents send files
         paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
         rate_max = self.achieved_bps or transfer.rate_max_bps
         missing = self.policy.with_margin(max(transfer.volume_bytes - self.safe_bytes, 1), rate_max, paths)

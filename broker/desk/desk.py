@@ -201,13 +201,14 @@ class Desk:
                 result = await work.command.act(connection, batch)
                 await batch.write(connection)
         except Problem as problem:
-            # Refusals come before anything is written, so the books are as the database is.
+            # Refusals come before anything is booked or loaded, so the books are as the database is.
             _fail([work], problem)
             return
         except BaseException:
             self._forget_books()
             raise
-        books.versions.update(batch.heads)
+        # Links that were deleted have a head, for what was given back on them, and no calendar any more.
+        books.versions.update({link_id: version for link_id, version in batch.heads.items() if link_id in books.calendars})
         self._tell_freed(batch, capacities)
         if not work.future.cancelled():
             work.future.set_result(result)

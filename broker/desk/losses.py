@@ -7,8 +7,9 @@ is broken when the new plan ends later than was promised, or when there is none;
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -72,7 +73,7 @@ async def find_displaced(connection: AsyncConnection, batch: Batch, capacities: 
         if (full := _seat(seats, ahead, batch.now_us)) is None:
             continue
         # What runs goes on until its agents can have heard of it, or until its slot ends, if there is room for so long.
-        cut = batch.now_us + (lead_of(transfer, policy) if transfer.live else 0)
+        cut = batch.now_us + (0 if _is_over(transfer) else lead_of(transfer, policy))
         until = {s: batch.slot_boundary(s.path, cut) for s in ahead}
         kept = [s._replace(end_us=min(s.end_us, until[s])) for s in ahead if s.begin_us < until[s]]
         at_once = _seat(seats, kept, batch.now_us) is not None
@@ -103,6 +104,8 @@ def give_back(batch: Batch, displaced: Sequence[Displaced]) -> list[dict[str, An
         before.append(summary(transfer))
         kept = batch.release_after(transfer, item.cut_us, within_slots=item.within_slots)
         cut = max([item.cut_us, *(segment.end_us for segment in kept)])
+        if cut >= transfer.plan_from_us:  # of several paths at once some are cut before others
+            transfer.segments = kept
         transfer.carried_bytes = transfer.carried_by(cut)
         transfer.segments, transfer.plan_from_us = kept, cut
     return before
@@ -115,16 +118,21 @@ async def plan_anew(
     before: Sequence[dict[str, Any]],
     actor: str,
     policy: Policy,
-    deleted: Collection[str] = (),
+    gone: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Outcome]:
-    """Book what is left of each, the most important first, on the network as it is now. `before` is what `give_back` said."""
+    """Book what is left of each, the most important first, on the network as it is now.
+
+    `before` is what `give_back` said, `gone` says what happened to links of which nothing is left.
+    """
     outcomes = []
     for number, (item, summed) in enumerate(zip(displaced, before, strict=True)):
         transfer = item.transfer
         batch.transfers[transfer.id] = transfer
-        if not _is_over(transfer):
-            outcomes.append(_plan_anew(batch, item, policy, deleted))
-        batch.change(transfer, actor, "transfer.replanned", summed)
+        if _is_over(transfer):
+            batch.change(transfer, actor, "transfer.released", summed)
+        else:
+            outcomes.append(_plan_anew(batch, item, policy, gone))
+            batch.change(transfer, actor, "transfer.replanned", summed)
         if number % _SIGN_OF_LIFE == _SIGN_OF_LIFE - 1:
             await bookings.topology_version(connection)
         elif number % _BREATHE == _BREATHE - 1:
@@ -132,9 +140,9 @@ async def plan_anew(
     return outcomes
 
 
-def _plan_anew(batch: Batch, item: Displaced, policy: Policy, deleted: Collection[str]) -> Outcome:
+def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str, str]) -> Outcome:
     transfer, link_id = item.transfer, item.link_id
-    why = f"link {link_id} was deleted" if link_id in deleted else f"the capacity of {link_id} was lowered"
+    why = gone.get(link_id, f"the capacity of {link_id} was lowered")
     promised, finish_before = transfer.promised_us, transfer.finish_us
     mark = batch.mark()
     try:
@@ -152,7 +160,16 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, deleted: Collectio
     if finish is not None:
         transfer.reason = _late(transfer, why, link_id) if broken else None
     return Outcome(
-        transfer.id, transfer.label, transfer.priority, transfer.state, link_id, promised, finish_before, finish, broken, transfer.reason
+        transfer.id,
+        transfer.label,
+        transfer.priority,
+        transfer.state,
+        link_id,
+        promised,
+        finish_before,
+        finish,
+        broken,
+        transfer.reason,
     )
 
 

@@ -1,11 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What-if simulation inside the process of its own."""
+"""What-if simulation inside the process of its own: the result, and as a table and a picture what the API hands out."""
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
+
+from broker.core.network import Link, Network
+from broker.desk.problems import Problem
+from broker.simulate import Specification, SpecificationError, run
 
 Progress = Callable[[float, str], None]
 
+MOST_BYTES = 16 * 2**20
 
-def simulate(task: Any, progress: Progress) -> dict[str, Any]:
-    raise NotImplementedError
+
+class SimulationTask(NamedTuple):
+    specification: dict[str, Any]
+    links: tuple[Link, ...]
+
+
+def simulate(task: SimulationTask, progress: Progress) -> dict[str, Any]:
+    """Raises Problem, also where the network has changed since it was checked against the specification."""
+    try:
+        specification = Specification.from_document(task.specification)
+        result = run(specification, Network(task.links), progress, lambda: False, time.perf_counter)
+    except SpecificationError as error:
+        errors = [{"field": problem.field, "detail": problem.detail} for problem in error.problems]
+        raise Problem("invalid", str(error), {"errors": errors}) from None
+    size = len(orjson.dumps(result))
+    if size > MOST_BYTES:
+        raise Problem("too-large", f"the result has {size} bytes, at most {MOST_BYTES} are kept; ask for fewer points or planners")
+    return result

@@ -8,11 +8,15 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, verify
 from broker.core.request import Request
+from broker.planners.alap import Alap
 from broker.planners.fbls import Fbls
+from broker.planners.ifs import Ifs
 from broker.planners.signature import Planner
+from broker.planners.spaghetti import Spaghetti
 from broker.planners.vbls import Vbls
+from broker.planners.vifi import Vifi
 
-PLANNERS: dict[str, Planner] = {planner.name: planner for planner in (Vbls(), Fbls())}
+PLANNERS: dict[str, Planner] = {planner.name: planner for planner in (Vbls(), Fbls(), Spaghetti(), Vifi(), Alap(), Ifs())}
 DEFAULT_PLANNER = "vbls"
 
 

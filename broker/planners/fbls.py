@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """FBLS, fixed-bandwidth list scheduling: the earliest start at which Rmax is free for the whole F / Rmax.
 
-Veeraraghavan et al. 2004, section 3.3. Without `rate_max_bps` the rate is the most that the path can carry from `not_before` on.
+Veeraraghavan et al. 2004, section 3.3; of several paths the one that finishes first. Without `rate_max_bps` the rate is the most that
+a path can carry from `not_before` on. A request of class 2 gets one rate, too: it starts as early as `rate_min_bps` (without it: the
+rate of a volume) is free for the whole holding time, and takes the most up to Rmax that stays free throughout.
 """
 
 from itertools import pairwise
@@ -9,11 +11,13 @@ from itertools import pairwise
 from broker.core import scans
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Segment
-from broker.core.profile import profile_between, profiles
+from broker.core.plan import Plan, Refusal, Rows
+from broker.core.profile import profile_between
 from broker.core.request import Request
-from broker.core.units import FOREVER_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
-from broker.planners.signature import Calendars, Task, task
+from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
+from broker.planners import along
+from broker.planners.refusals import nowhere_held
+from broker.planners.signature import Calendars, Task, candidates
 
 
 class Fbls:
@@ -21,65 +25,95 @@ class Fbls:
     books = True
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
-        wanted = _task(request, network, calendars)
-        if isinstance(wanted, Refusal):
-            return wanted
-        volume = wanted.bits * US_PER_S // MICROBITS_PER_BYTE
-        duration = round_up(duration_for(volume, wanted.rate_max), wanted.slot)
-        for profile in profiles(wanted.path, calendars, request.not_before_us, wanted.deadline_us):
-            status, begin = scans.fixed_bandwidth(
-                profile.times,
-                profile.free,
-                profile.n,
-                request.not_before_us,
-                wanted.deadline_us,
-                profile.limit_us,
-                min(duration, FOREVER_US),  # an exabyte at 1 bit/s outgrows 64 bits, and no deadline lies so far ahead
-                wanted.rate_max,
-                wanted.slot,
-            )
-            if status == scans.FOUND:
-                return Plan((Segment(int(begin), int(begin) + duration, wanted.rate_max, wanted.path),))
-            if status != scans.OUT_OF_PROFILE:
-                break
-        until = f" by the deadline {format_time(request.deadline_us)}" if request.deadline_us is not None else ""
-        return Refusal(
-            "infeasible",
-            f"{wanted.rate_max} bit/s is nowhere free for {duration / US_PER_S:.6f} s on end{until}",
-            "deadline" if request.deadline_us is not None else "rate_max_bps",
-        )
+        tasks = fixed_tasks(request, network, calendars)
+        if isinstance(tasks, Refusal):
+            return tasks
+        begin = request.not_before_us
+
+        def attempt(task: Task, deadline: int) -> Rows | None:
+            return along.constant(task, calendars, begin, deadline, _least(task))
+
+        best = along.best_of(tasks, begin, MAX_TIME_US if request.deadline_us is None else request.deadline_us, attempt)
+        if best is None:
+            return _nowhere(request, tasks[0])
+        task, rows = best
+        if task.duration_us:
+            start, end, _ = rows[0]
+            lowest = min(calendars[link_id].lowest(start, end) for link_id in task.path)
+            rows = [(start, end, min(round_down(lowest, task.channel), task.rate_max))]
+        return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        wanted = _task(request, network, calendars)
-        if isinstance(wanted, Refusal):
+        tasks = fixed_tasks(request, network, calendars)
+        if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0
-        start, end = request.not_before_us, wanted.deadline_us
-        profile = profile_between(wanted.path, calendars, start, end)
-        run = scans.longest_run(profile.times, profile.free, profile.n, start, end, wanted.rate_max, wanted.slot)
-        most = wanted.bits * US_PER_S // MICROBITS_PER_BYTE
-        return min(most, volume_of(wanted.rate_max, int(run)))
+        return max(min(request.volume_bytes, _longest_run(task, request.not_before_us, calendars)) for task in tasks)
 
 
-def _task(request: Request, network: Network, calendars: Calendars) -> Task | Refusal:
-    """As of all planners, with `rate_max` as the one rate that is booked throughout."""
-    wanted = task(request, network)
-    if isinstance(wanted, Refusal):
-        return wanted
-    path = "/".join(wanted.path)
-    if request.rate_max_bps is None:
-        rate = min(wanted.rate_max, *(_highest(calendars[link_id], request.not_before_us) for link_id in wanted.path))
-        rate = round_down(rate, wanted.channel)
-        if rate < max(wanted.rate_min, 1):
-            detail = f"path {path} carries at most {rate} bit/s from not_before on"
-            return Refusal("infeasible", detail, "rate_min_bps" if request.rate_min_bps else "not_before")
-        return wanted._replace(rate_max=rate)
-    if wanted.rate_max < round_down(request.rate_max_bps, wanted.channel):
-        detail = f"fbls books rate_max_bps throughout; path {path} never carries more than {wanted.rate_max} bit/s"
-        return Refusal("infeasible", detail, "rate_max_bps")
-    return wanted
+def fixed_tasks(request: Request, network: Network, calendars: Calendars) -> list[Task] | Refusal:
+    """The candidates of all planners, with `rate_max` as the one rate that is booked throughout."""
+    asked = request.rate_max_bps
+    if asked is None or (request.duration_us is not None and request.rate_min_bps is not None):
+        tasks = candidates(request, network)
+        return tasks if isinstance(tasks, Refusal) or asked is not None else _at_most(request, tasks, calendars)
+    tasks = candidates(request, network, asked)
+    if isinstance(tasks, Refusal):
+        # Rates are whole channels: a link that never carries all of `asked` may carry all the channels that fit into it.
+        tasks = candidates(request, network)
+    if isinstance(tasks, Refusal):
+        return tasks
+    full = [task for task in tasks if task.rate_max == round_down(asked, task.channel)]
+    if full:
+        return full
+    most = max(task.rate_max for task in tasks)
+    detail = f"fbls books rate_max_bps throughout; path {'/'.join(tasks[0].path)} never carries more than {tasks[0].rate_max} bit/s"
+    if len(tasks) > 1:
+        detail = f"fbls books rate_max_bps throughout; none of {len(tasks)} paths ever carries more than {most} bit/s"
+    return Refusal("infeasible", detail, "rate_max_bps")
+
+
+def _at_most(request: Request, tasks: list[Task], calendars: Calendars) -> list[Task] | Refusal:
+    """No rate was asked for: the most that each path carries from `not_before` on."""
+    rates = [
+        round_down(min(_highest(calendars[link_id], request.not_before_us) for link_id in task.path), task.channel)
+        for task in tasks
+    ]
+    found = [
+        task._replace(rate_max=min(rate, task.rate_max))
+        for task, rate in zip(tasks, rates, strict=True)
+        if rate >= max(task.rate_min, 1)
+    ]
+    if found:
+        return found
+    detail = f"path {'/'.join(tasks[0].path)} carries at most {rates[0]} bit/s from not_before on"
+    return Refusal("infeasible", detail, "rate_min_bps" if request.rate_min_bps else "not_before")
 
 
 def _highest(calendar: Calendar, begin_us: int) -> int:
     """Largest capacity of a link at or after `begin_us`, bookings aside."""
     steps = calendar.capacity
     return max([steps[-1][1], *(rate for (_, rate), (end, _) in pairwise(steps) if end > begin_us)])
+
+
+def _least(task: Task) -> int:
+    """The rate that has to be free."""
+    return along.least_rate(task) if task.duration_us and task.rate_min else task.rate_max
+
+
+def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
+    """Bytes that the one rate carries in the longest stretch on which it is free."""
+    profile = profile_between(task.path, calendars, begin_us, task.deadline_us)
+    run = scans.longest_run(profile.times, profile.free, profile.n, begin_us, task.deadline_us, task.rate_max, task.slot)
+    return volume_of(task.rate_max, int(run))
+
+
+def _nowhere(request: Request, task: Task) -> Refusal:
+    if request.volume_bytes is None and request.rate_min_bps:
+        return nowhere_held(request)
+    duration = task.duration_us or round_up(duration_for(task.bits * US_PER_S // MICROBITS_PER_BYTE, task.rate_max), task.slot)
+    until = f" by the deadline {format_time(request.deadline_us)}" if request.deadline_us is not None else ""
+    return Refusal(
+        "infeasible",
+        f"{task.rate_max} bit/s is nowhere free for {duration / US_PER_S:.6f} s on end{until}",
+        "deadline" if request.deadline_us is not None else "rate_max_bps",
+    )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one signature of all planners, and what they share: which paths, which rates, until when."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -86,6 +87,12 @@ def candidates(request: Request, network: Network, least_bps: int = 1) -> list[T
         else:
             refusal = refusal or each
     return found if found or refusal is None else refusal
+
+
+def next_lower_rate(network: Network, least_bps: int) -> int:
+    """The candidates for `least_bps` are those for every rate down to one above this: between them no link comes or goes. 0: down to 1."""
+    index = bisect_left(network.rates, least_bps)
+    return max(network.rates[index - 1], 0) if index else 0
 
 
 def task(request: Request, network: Network) -> Task | Refusal:

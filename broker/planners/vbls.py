@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """VBLS, varying-bandwidth list scheduling: the earliest finish, taking whatever is free up to Rmax at every instant.
 
-Veeraraghavan et al. 2004, section 3.2; over several links gamma is the minimum of theirs.
+Veeraraghavan et al. 2004, section 3.2; over several links gamma is the minimum of theirs, and of several paths the one that finishes
+first is taken. A request of class 2 (section 5) starts as early as at least Rmin is free for the whole holding time, and takes what is
+free up to Rmax in it. Limits on reprogramming (section 3.4) are kept as `core.reprogramming` says; with `split`, paths are used side by
+side (`split`).
 """
 
-import numpy as np
-
-from broker.core import scans
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Segment
-from broker.core.profile import profile_between, profiles
+from broker.core.plan import Plan, Refusal, Rows
 from broker.core.request import Request
-from broker.core.units import MICROBITS_PER_BYTE, US_PER_S, format_time
-from broker.planners.signature import Calendars, task
-
-_FIRST_ROWS = 64
+from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S
+from broker.planners import along, split
+from broker.planners.refusals import nowhere_held, too_late
+from broker.planners.signature import Calendars, Task, candidates
 
 
 class Vbls:
@@ -22,65 +21,46 @@ class Vbls:
     books = True
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
-        wanted = task(request, network)
-        if isinstance(wanted, Refusal):
-            return wanted
-        rows = _FIRST_ROWS
-        for profile in profiles(wanted.path, calendars, request.not_before_us, wanted.deadline_us):
-            while True:
-                out = np.empty((rows, 3), np.int64)
-                status, count = scans.varying_bandwidth(
-                    profile.times,
-                    profile.free,
-                    profile.n,
-                    request.not_before_us,
-                    wanted.deadline_us,
-                    profile.limit_us,
-                    wanted.bits,
-                    wanted.rate_max,
-                    wanted.rate_min,
-                    wanted.channel,
-                    wanted.slot,
-                    fewest_rows,
-                    out,
-                )
-                if status != scans.OUT_OF_ROOM:
-                    break
-                rows *= 8
-            if status == scans.FOUND:
-                path = wanted.path
-                return Plan(tuple([Segment(begin, end, rate, path) for begin, end, rate in out[:count].tolist()]))
-            if status != scans.OUT_OF_PROFILE:
-                break
-        return _too_late(request)
+        tasks = candidates(request, network)
+        found = None if isinstance(tasks, Refusal) else _earliest(request, tasks, calendars, fewest_rows)
+        if request.options.split:
+            found = split.earlier(request, network, calendars, found)
+        if found is not None:
+            return found
+        if isinstance(tasks, Refusal):
+            return tasks
+        return nowhere_held(request) if request.volume_bytes is None else too_late(request)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        wanted = task(request, network)
-        if isinstance(wanted, Refusal):
+        if request.volume_bytes is None:
             return 0
-        start, end = request.not_before_us, wanted.deadline_us
-        profile = profile_between(wanted.path, calendars, start, end)
-        bits = scans.volume_between(
-            profile.times,
-            profile.free,
-            profile.n,
-            start,
-            end,
-            wanted.rate_max,
-            wanted.rate_min,
-            wanted.channel,
-            wanted.slot,
-            wanted.bits,
-        )
-        return int(bits) * US_PER_S // MICROBITS_PER_BYTE
+        tasks = candidates(request, network)
+        most = 0
+        for task in [] if isinstance(tasks, Refusal) else tasks:
+            limits = along.limits_of(request.options, task.slot)
+            most = max(most, along.most_bits(task, calendars, request.not_before_us, task.deadline_us, limits))
+        if request.options.split:
+            most = max(most, split.most_bits(request, network, calendars))
+        return most * US_PER_S // MICROBITS_PER_BYTE
 
 
-def _too_late(request: Request) -> Refusal:
-    if request.deadline_us is None:
-        return Refusal("infeasible", "free capacity never suffices, however long one waits", "volume_bytes")
-    return Refusal(
-        "infeasible",
-        f"{request.volume_bytes} bytes do not fit between {format_time(request.not_before_us)} "
-        f"and the deadline {format_time(request.deadline_us)}",
-        "deadline",
-    )
+def _earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_rows: bool) -> Plan | None:
+    options, begin = request.options, request.not_before_us
+    unlimited = options.most_segments is None and options.shortest_segment_us is None
+
+    def attempt(task: Task, deadline: int) -> Rows | None:
+        if task.duration_us:
+            return along.constant(task, calendars, begin, deadline, along.least_rate(task))
+        if unlimited:
+            return along.varying(task, calendars, begin, deadline, fewest_rows)
+        limits = along.limits_of(options, task.slot)
+        assert limits is not None
+        return along.limited(task, calendars, begin, deadline, limits)
+
+    best = along.best_of(tasks, begin, MAX_TIME_US if request.deadline_us is None else request.deadline_us, attempt)
+    if best is None:
+        return None
+    task, rows = best
+    if task.duration_us:
+        rows = along.held(task, calendars, rows[0][0], along.limits_of(options, task.slot))
+    return along.plan_of(task, rows)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """ViFi, virtual finish time first: one at a time at full rate, in the order in which fair sharing would finish them.
 
-Soudan, Guillier, Primet 2007 (RR-6205), section 3.1. On one link that is the fair sojourn protocol (Friedman and Henderson 2003), and
-nobody finishes later than under fair sharing. With caps on rates, and over networks, that order alone does not keep this: whoever comes
-late cannot make up for it. So who would be late keeps the share that fair sharing gives it, which always fits, and the others go around.
+Soudan, Guillier, Primet 2007 (RR-6205), section 3.1. On one link without caps that order alone lets nobody finish later than fair sharing
+does (the fair sojourn protocol, Friedman and Henderson 2003). With caps on rates, or over a network, it does not: who stands aside early
+may not be able to make up for it. There, everybody first has the share that fair sharing gives, which always fits; then each in turn goes
+at full rate and pushes later ones behind itself, as far as each of those can still keep its fair finish.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
@@ -17,15 +20,20 @@ from broker.planners.ifs import as_asked, best_path, fair_plans
 from broker.planners.signature import Calendars
 from broker.planners.vbls import Vbls
 
-_MOST_ROUNDS = 16
+_MOST_ROUNDS = 6
+_MOST_ATTEMPTS = 8
+# What pushing may cost, in bookings of a row on a link (some microseconds each): so many a request, more where there are few requests.
+_PATIENCE, _PATIENCE_OF_FEW = 1_000, 300_000
+_COST_OF_PLAN = 50
 _MOST_SWEEPS = 3
+_NOT_YET = Refusal("infeasible", "its turn has not come")
 
 
 class Vifi(Vbls):
     """Alone, a request gets what VBLS gives it.
 
-    Together: every transfer that fair sharing (`ifs`, on the same requests) would finish by its deadline is admitted and finishes no later
-    than there, on any network, with any caps and times. The one exception are limits on reprogramming that fair sharing breaks.
+    Together, every transfer that `ifs` would finish as asked, given the same requests, is admitted and finishes no later than there. The
+    others (late under fair sharing, or with limits on reprogramming that it breaks) get what VBLS can give them in their turn.
     """
 
     name = "vifi"
@@ -36,76 +44,171 @@ class Vifi(Vbls):
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
         queue = _Queue(self, requests, network, calendars)
-        keepers: set[int] = set()
-        rounds = 0
-        while late := queue.serve(keepers):
-            # It ends: a transfer that keeps its share is not late. Rounds that go on for long end with all of them keeping it.
-            rounds += 1
-            keepers |= late if rounds < _MOST_ROUNDS else queue.shares.keys()
-        if keepers:
+        if not queue.serve_in_order():
+            queue.push_in_order()
             queue.move_up()
         return queue.answers
 
 
 class _Queue:
-    """The requests in virtual order, and what each of them has been given."""
+    """The requests in virtual order, what each has been given, and what is free beside that."""
 
     def __init__(self, planner: Vifi, requests: Sequence[Request], network: Network, calendars: Calendars) -> None:
         self._planner, self._requests, self._network, self._calendars = planner, requests, network, calendars
         fair = fair_plans(requests, network, calendars)
         finishes = [answer.finish_us if isinstance(answer, Plan) else FOREVER_US for answer in fair]
         self._order = sorted(range(len(requests)), key=lambda i: (finishes[i], i))
-        kept = [as_asked(request, answer) for request, answer in zip(requests, fair, strict=True)]
-        self.shares = {i: answer for i, answer in enumerate(kept) if isinstance(answer, Plan)}
-        self._answers: list[Plan | Refusal] = list(kept)
-        self._free: dict[str, Calendar] = {}
+        self._shares = [as_asked(request, answer) for request, answer in zip(requests, fair, strict=True)]
+        self._promised = {i: share.finish_us for i, share in enumerate(self._shares) if isinstance(share, Plan)}
+        self._begin({})
 
-    def serve(self, keepers: set[int]) -> set[int]:
-        """Plan everything anew: first the keepers' shares, then the others in virtual order. Answers who is late, against fair sharing."""
-        self._free = {link: calendar.copy() for link, calendar in self._calendars.items()}
-        for i in keepers:
-            self._answers[i] = self.shares[i]
-            self._book(self.shares[i])
-        late = set()
-        for i in self._order:
-            if i in keepers:
-                continue
-            answer = self._answers[i] = self._planned(i)
-            if isinstance(answer, Plan):
-                self._book(answer)
-            if i in self.shares and (isinstance(answer, Refusal) or answer.finish_us > self.shares[i].finish_us):
-                late.add(i)
-        return late
+    def serve_in_order(self) -> bool:
+        """Plan them in virtual order, each on what those before it leave. Answers whether that alone keeps all promises.
+
+        Who is late keeps its fair share, booked before all others, in the next round; when this takes too many rounds, everybody does.
+        """
+        keepers: set[int] = set()
+        for _ in range(_MOST_ROUNDS):
+            self._begin({i: self._shares[i] for i in keepers})
+            late = set()
+            for i in self._order:
+                if i not in keepers:
+                    answer = self.answers[i] = self._planned(i, self._free)
+                    _book(self._free, answer)
+                    if not self._keeps(i, answer):
+                        late.add(i)
+            if not late:
+                return not keepers
+            keepers |= late
+        self._begin({i: self._shares[i] for i in self._promised})
+        return False
+
+    def push_in_order(self) -> None:
+        """From there, each in its turn moves as far forward as those before it let it, and those behind it can bear."""
+        self._begin({i: self.answers[i] for i in self._promised})
+        settled = self._empty()
+        patience, each = 0, max(_PATIENCE, _PATIENCE_OF_FEW // max(len(self._order), 1))
+        for turn, i in enumerate(self._order):
+            patience += each
+            patience -= self._push(i, self._planned(i, settled), self._order[turn + 1 :], patience)
+            _book(settled, self.answers[i])
 
     def move_up(self) -> None:
-        """What the keepers leave unused goes to whoever ends earlier with it, and to whoever was refused, as long as somebody gains.
-
-        Nobody loses: each is planned anew with what is free and what it has, and takes the answer if that ends earlier.
-        """
+        """What is free at last goes to whoever ends earlier with it, and to whoever was refused, as long as somebody gains."""
         for _ in range(_MOST_SWEEPS):
             gained = False
             for i in self._order:
-                before = self._answers[i]
-                if isinstance(before, Plan):
-                    self._book(before, -1)
-                after = self._planned(i)
-                if isinstance(after, Plan) and (isinstance(before, Refusal) or after.finish_us < before.finish_us):
+                before = self.answers[i]
+                _book(self._free, before, -1)
+                after = self._planned(i, self._free)
+                if _is_earlier(after, before) or _is_simpler(after, before):
                     gained = True
-                    self._answers[i] = after
-                answer = self._answers[i]
-                if isinstance(answer, Plan):
-                    self._book(answer)
+                    self.answers[i] = after
+                _book(self._free, self.answers[i])
             if not gained:
                 return
 
-    @property
-    def answers(self) -> Sequence[Plan | Refusal]:
-        return self._answers
+    def _push(self, i: int, wish: Plan | Refusal, later: Iterable[int], patience: int) -> int:
+        """Give i what it wishes, and plan anew, in virtual order, those `later` ones that are in the way.
 
-    def _planned(self, i: int) -> Plan | Refusal:
-        return self._planner.plan(self._requests[i], self._network, self._free, fewest_rows=True)
+        Who of these could not keep its promise then stays where it is, and i wishes again, around it; so at worst nobody moves. Answers what
+        that cost, at most `patience`.
+        """
+        before, spent, attempts = self.answers[i], 0, 0
+        _book(self._free, before, -1)
+        pushed = self._in_the_way(wish, later) if _is_earlier(wish, before) else []
+        if sum(self._cost(j) for j in pushed) > patience:
+            pushed, wish = [], self._planned(i, self._free)
+        self._book_all(pushed, -1)
+        while _is_earlier(wish, before):
+            cost = sum(self._cost(j) for j in pushed)
+            if pushed and (attempts == _MOST_ATTEMPTS or spent + cost > patience):
+                self._book_all(pushed)
+                pushed = []
+                wish = self._planned(i, self._free)
+                continue
+            _book(self._free, wish)
+            moved: dict[int, Plan | Refusal] = {}
+            for j in pushed:
+                answer = self._planned(j, self._free)
+                if self._keeps(j, answer):
+                    moved[j] = answer
+                    _book(self._free, answer)
+            attempts += 1
+            spent += cost
+            if len(moved) == len(pushed):
+                self.answers[i] = wish
+                for j, answer in moved.items():
+                    self.answers[j] = answer
+                return spent
+            for answer in (wish, *moved.values()):
+                _book(self._free, answer, -1)
+            self._book_all(j for j in pushed if j not in moved)
+            pushed = list(moved)
+            wish = self._planned(i, self._free)
+        self._book_all(pushed)
+        _book(self._free, before)
+        if isinstance(before, Refusal):
+            self.answers[i] = wish
+        return spent
 
-    def _book(self, plan: Plan, sign: int = 1) -> None:
-        for begin, end, rate, path in plan.segments:
+    def _in_the_way(self, wish: Plan | Refusal, later: Iterable[int]) -> list[int]:
+        """Those that use a link of the wish while it lasts."""
+        if isinstance(wish, Refusal):
+            return []
+        links = {link for segment in wish.segments for link in segment.path}
+        found = []
+        for j in later:
+            held = self.answers[j]
+            if isinstance(held, Plan) and held.start_us < wish.finish_us and held.finish_us > wish.start_us:
+                paths = dict.fromkeys(segment.path for segment in held.segments)
+                if any(not links.isdisjoint(path) for path in paths):
+                    found.append(j)
+        return found
+
+    def _cost(self, i: int) -> int:
+        """Of taking away what i holds and planning it anew."""
+        held = self.answers[i]
+        return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) if isinstance(held, Plan) else 0)
+
+    def _keeps(self, i: int, answer: Plan | Refusal) -> bool:
+        """Whether i, given this answer, ends when it would under fair sharing; of some nothing is promised."""
+        return i not in self._promised or (isinstance(answer, Plan) and answer.finish_us <= self._promised[i])
+
+    def _begin(self, held: Mapping[int, Plan | Refusal]) -> None:
+        """Only these hold something."""
+        self.answers = [held.get(i, _NOT_YET) for i in range(len(self._requests))]
+        self._free = self._empty()
+        for answer in held.values():
+            _book(self._free, answer)
+
+    def _planned(self, i: int, calendars: Calendars) -> Plan | Refusal:
+        return self._planner.plan(self._requests[i], self._network, calendars, fewest_rows=True)
+
+    def _empty(self) -> dict[str, Calendar]:
+        return {link: calendar.copy() for link, calendar in self._calendars.items()}
+
+    def _book_all(self, members: Iterable[int], sign: int = 1) -> None:
+        for i in members:
+            _book(self._free, self.answers[i], sign)
+
+
+def _book(calendars: Calendars, answer: Plan | Refusal, sign: int = 1) -> None:
+    if isinstance(answer, Plan):
+        for path in dict.fromkeys(segment.path for segment in answer.segments):
+            rows = np.array([segment[:3] for segment in answer.segments if segment.path == path], np.int64)
             for link in path:
-                self._free[link].book(begin, end, sign * rate)
+                calendars[link].book_all(rows[:, 0], rows[:, 1], sign * rows[:, 2])
+
+
+def _is_earlier(after: Plan | Refusal, before: Plan | Refusal) -> bool:
+    if isinstance(after, Refusal) or isinstance(before, Refusal):
+        return isinstance(after, Plan) and isinstance(before, Refusal)
+    return after.finish_us < before.finish_us
+
+
+def _is_simpler(after: Plan | Refusal, before: Plan | Refusal) -> bool:
+    """It ends at the same time, in fewer rows."""
+    if isinstance(after, Refusal) or isinstance(before, Refusal):
+        return False
+    return after.finish_us == before.finish_us and len(after.segments) < len(before.segments)

@@ -8,7 +8,8 @@ from typing import Any
 from broker.core.network import Network
 from broker.core.request import DEFAULT_PATHS, MAX_PATHS, FieldProblem, Options
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES, US_PER_S, format_time, parse_time
-from broker.planners import DEFAULT_PLANNER, PLANNERS
+from broker.planners import DEFAULT_PLANNER
+from broker.simulate.choice import NAMES
 from broker.simulate.distributions import Exponential, Fixed, Pareto, Sizes
 from broker.simulate.reading import Reader
 
@@ -17,9 +18,8 @@ MAX_PLANNERS = 20
 MAX_CLASSES = 100
 MAX_PAIRS = 20_000
 MAX_POINTS = 2_000
+MAX_NODES = 300  # that all send to all
 MAX_SECONDS = 10_000 * 365 * 86_400  # nothing that one would wait for
-
-PACKETS = "ps"  # the baseline that plans nothing: see `broker.simulate.packets`
 
 PAPER_SIZES = Pareto(1.1, 500_000_000, 100_000_000_000)  # Veeraraghavan et al. 2004, section 3.3.1
 
@@ -75,7 +75,8 @@ class Specification:
 
     `load`: what arrives, as a share of what the busiest link carries if every transfer takes its shortest path; or `arrivals_per_s`.
     A trace has arrivals of its own. `deadlines`: as multiples of the time that the transfer takes at its full rate on its shortest path.
-    `leads`: seconds from a request's arrival to its not_before. `batch_us`: how often planners that plan together do it.
+    `leads`: seconds from a request's arrival to its not_before. `batch_us`: how often planners that plan together do it, and
+    `solver_time_limit_s` how long the solvers may take for it; where that strikes, the result depends on the machine.
     `points`: of the utilisation over time. Times begin at `begin_us`.
     """
 
@@ -92,6 +93,7 @@ class Specification:
     nodes: tuple[str, ...] = ()
     trace: tuple[Entry, ...] = ()
     batch_us: int = 10 * US_PER_S
+    solver_time_limit_s: float = 10.0
     begin_us: int = 0
     options: Options = field(default_factory=Options)
     points: int = 200
@@ -117,6 +119,11 @@ class Specification:
                 yield FieldProblem(place, f"no link of the network touches {node!r}")
         if not network.links:
             yield FieldProblem("network", "has no links")
+        drawn = not self.pairs and not (self.trace and all(entry.source is not None for entry in self.trace[: self.requests]))
+        if drawn and len(self.nodes or network.nodes) > MAX_NODES:
+            yield FieldProblem(
+                "nodes", f"{len(self.nodes or network.nodes)} nodes are too many to send to each other; name at most {MAX_NODES}"
+            )
 
 
 def _specification(reader: Reader) -> Specification:
@@ -142,6 +149,7 @@ def _specification(reader: Reader) -> Specification:
         nodes=nodes,
         trace=trace,
         batch_us=round(reader.number("batch_s", 1e-3, 1e7, 10.0) * US_PER_S),
+        solver_time_limit_s=reader.number("solver_time_limit_s", 0.1, 3600.0, 10.0),
         begin_us=_begin(reader),
         options=_options(reader.part("options")),
         points=reader.whole("points", 1, MAX_POINTS, 200),
@@ -169,9 +177,8 @@ def _check_arrivals(reader: Reader, specification: Specification) -> None:
 def _planners(reader: Reader) -> tuple[str, ...]:
     names = reader.texts("planners", MAX_PLANNERS) if "planners" in reader else (DEFAULT_PLANNER,)
     for i, name in enumerate(names):
-        if name not in PLANNERS and name != PACKETS:
-            there = ", ".join(sorted((*PLANNERS, PACKETS)))
-            reader.complain(f"planners[{i}]", f"{name[:60]!r} is unknown; there are: {there}")
+        if name not in NAMES:
+            reader.complain(f"planners[{i}]", f"{name[:60]!r} is unknown; there are: {', '.join(NAMES)}")
         elif name in names[:i]:
             reader.complain(f"planners[{i}]", f"{name!r} is there already")
     if not names:
@@ -301,6 +308,7 @@ def as_document(specification: Specification) -> dict[str, Any]:
         "matrix": [{"source": each.source, "destination": each.destination, "weight": each.weight} for each in specification.pairs],
         "nodes": list(specification.nodes),
         "batch_s": specification.batch_us / US_PER_S,
+        "solver_time_limit_s": specification.solver_time_limit_s,
         "begin": format_time(specification.begin_us),
         "options": {
             "paths": specification.options.paths,

@@ -103,7 +103,9 @@ def draw(specification: Specification, network: Network) -> Workload:
             deadline = not_before + max(round(ideal * float(factors[i])), 1)
         begin = spec.begin_us
         if begin + max(entry.arrival_us, not_before, deadline or 0) > MAX_TIME_US:
-            raise SpecificationError([FieldProblem("begin", "requests would lie beyond the year 9999; begin earlier, or let more arrive")])
+            raise SpecificationError(
+                [FieldProblem("begin", "requests would lie beyond the year 9999; begin earlier, or let more arrive")]
+            )
         request = Request(
             id=str(i),
             source=source,
@@ -116,7 +118,9 @@ def draw(specification: Specification, network: Network) -> Workload:
         )
         arrivals.append(Arrival(begin + entry.arrival_us, request, ideal))
     arrivals.sort(key=lambda arrival: arrival.arrival_us)  # stable: among equals the order of the trace
-    return Workload(tuple(arrivals), _measured_load(arrivals, routes, network) if spec.trace else _expected_load(spec, pairs, routes, network))
+    return Workload(
+        tuple(arrivals), _measured_load(arrivals, routes, network) if spec.trace else _expected_load(spec, pairs, routes, network)
+    )
 
 
 def _poisson(spec: Specification, seconds_per_byte: float) -> list[Entry]:
@@ -126,7 +130,9 @@ def _poisson(spec: Specification, seconds_per_byte: float) -> list[Entry]:
         per_s = spec.load / (spec.sizes.mean_bytes * seconds_per_byte)
     last = spec.requests / per_s * US_PER_S
     if spec.begin_us + last > MAX_TIME_US / 2:
-        raise SpecificationError([FieldProblem("load", "so few arrive that the last ones would come after centuries; let more arrive")])
+        raise SpecificationError(
+            [FieldProblem("load", "so few arrive that the last ones would come after centuries; let more arrive")]
+        )
     instants = poisson_arrivals(spec.seed, spec.requests, per_s)
     sizes = spec.sizes.at(uniform(spec.seed, Stream.SIZES, spec.requests))
     return [Entry(arrival, size) for arrival, size in zip(instants.tolist(), sizes.tolist(), strict=True)]

@@ -204,11 +204,12 @@ _HEADS = """
 
 
 async def append(connection: AsyncConnection, rows: Sequence[LedgerRow], heads: Mapping[str, int]) -> None:
-    """Append `rows` and move the heads. A row whose (link, version) is taken breaks the primary key and with it the transaction."""
+    """Append `rows` and move the heads of their links. A row whose (link, version) is taken breaks the primary key and with it the transaction."""
     if not rows:
         return
     await bulk.append(connection, ledger, LedgerRow._fields, rows)
-    await bulk.execute(connection, _HEADS, {"ids": list(heads), "versions": list(heads.values())})
+    moved = {row.link_id: heads[row.link_id] for row in rows}
+    await bulk.execute(connection, _HEADS, {"ids": list(moved), "versions": list(moved.values())})
 
 
 class Bookings(NamedTuple):

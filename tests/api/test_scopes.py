@@ -35,6 +35,18 @@ NEEDS = {
     "GET /v1/links/{link_id}/calendar": Scope.READ,
     "POST /v1/links/{link_id}/windows": Scope.OPERATE,
     "DELETE /v1/links/{link_id}/windows/{window_id}": Scope.OPERATE,
+    "GET /v1/topology": Scope.READ,
+    "PUT /v1/topology": Scope.OPERATE,
+    "POST /v1/plans": Scope.OPERATE,
+    "GET /v1/plans": Scope.READ,
+    "GET /v1/plans/{job_id}": Scope.READ,
+    "POST /v1/plans/{job_id}/cancel": Scope.OPERATE,
+    "POST /v1/plans/{job_id}/apply": Scope.OPERATE,
+    "POST /v1/simulations": Scope.SUBMIT,
+    "GET /v1/simulations": Scope.READ,
+    "GET /v1/simulations/{job_id}": Scope.READ,
+    "GET /v1/simulations/{job_id}/plot.png": Scope.READ,
+    "POST /v1/simulations/{job_id}/cancel": Scope.SUBMIT,
     "GET /v1/hosts": Scope.READ,
     "GET /v1/hosts/{host}": Scope.READ,
     "PATCH /v1/hosts/{host}": Scope.OPERATE,
@@ -58,9 +70,12 @@ BODIES: dict[str, Any] = {
     "POST /v1/quotes": GIVEN,
     "POST /v1/links": {"id": "L", "source": "A", "target": "B", "capacity_bps": 1},
     "POST /v1/links/{link_id}/windows": {"begin": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"},
+    "PUT /v1/topology": {"links": [], "prune": False},
     "PATCH /v1/hosts/{host}": {"drained": False},
     "POST /v1/hosts/enrolment-tokens": {"host": "h", "node": "A", "nic_bps": 1},
     "POST /v1/tokens": {"name": "x", "scopes": ["read"]},
+    "POST /v1/plans": {"time_limit_s": 1},
+    "POST /v1/simulations": {"load": 0.5},
 }
 
 
@@ -94,7 +109,7 @@ async def test_every_route_asks_for_its_scope_and_no_more(service: Service) -> N
         # Removing the host of the agent's token would end the token.
         host = "none" if name == "DELETE /v1/hosts/{host}" else "h1"
         path = re.sub(r"\{(\w+)\}", lambda found, host=host: host if found[1] == "host" else "none", template)
-        body = BODIES.get(name, {}) if method in ("POST", "PATCH") else None
+        body = BODIES.get(name, {}) if method in ("POST", "PATCH", "PUT") else None
         for held, client in clients.items():
             if needed in IMPLIED[held]:
                 if name not in STREAMS:  # these would not end

@@ -19,11 +19,13 @@ from broker.core.network import Link
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
 from broker.desk.change import BookRest, Change, Pause, Resume
+from broker.desk.command import Preview
 from broker.desk.desk import Desk
 from broker.desk.due import settle
 from broker.desk.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
+from broker.desk.topology import PutTopology
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
@@ -38,6 +40,7 @@ LINKS = (
     Link("L3", "A", "D", GBIT, channel_bps=100_000_000, slot_us=US_PER_S),
     Link("L4", "D", "C", GBIT, metric=2),
 )
+CHANGED = (replace(LINKS[0], capacity_bps=GBIT // 3), replace(LINKS[1], target="D"), replace(LINKS[2], slot_us=1), LINKS[3])
 ROUTES = (("A", "B"), ("B", "C"), ("A", "C"), ("A", "D"), ("h1", "h2"), ("h1", "C"))
 
 # Skewed to what makes bookings meet: volumes of about a second, windows of a few.
@@ -151,9 +154,16 @@ class Broker(RuleBasedStateMachine):
     def no_window(self, which, link, desk) -> None:
         self.attempt(RemoveWindow(link, f"w{1 + int(which * self.windows)}", "me"), desk)
 
-    @rule(desk=DESKS)
-    def delete(self, desk) -> None:
-        self.attempt(DeleteLink("L4", "me"), desk)
+    @rule(desk=DESKS, link=st.sampled_from(("L1", "L4")), replan=st.booleans())
+    def delete(self, desk, link, replan) -> None:
+        self.attempt(DeleteLink(link, "me", None, replan, POLICY), desk)
+
+    @rule(desk=DESKS, absent=st.sets(st.sampled_from(LINKS), max_size=2), changed=st.sampled_from(CHANGED), replan=st.booleans(),
+          prune=st.booleans(), preview=st.booleans())  # fmt: skip
+    def topology(self, desk, absent, changed, replan, prune, preview) -> None:
+        links = [changed if link.id == changed.id else link for link in LINKS if link not in absent]
+        command = PutTopology(links, "me", prune, replan, None, POLICY)
+        self.attempt(Preview(command) if preview else command, desk)
 
     @rule(desk=DESKS)
     def create(self, desk) -> None:

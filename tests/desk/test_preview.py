@@ -19,6 +19,7 @@ from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, Re
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
+from broker.desk.topology import PutTopology
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.idempotency import Key
@@ -89,6 +90,12 @@ KINDS: dict[str, Callable[[Scene], Any]] = {
     "no window": lambda _: RemoveWindow("L3", "w1", "me"),
     "delete": lambda _: DeleteLink("L4", "me"),
     "delete, refused": lambda _: DeleteLink("L1", "me"),
+    "delete, replan": lambda _: DeleteLink("L1", "me", None, True, POLICY),
+    "topology": lambda _: PutTopology(
+        [Link("L1", "A", "B", 10**8), Link("L4", "D", "B", GBIT), Link("L9", "A", "B", GBIT)], "me", True, True, None, POLICY
+    ),
+    "topology, the same": lambda _: PutTopology([Link("L1", "A", "B", GBIT)], "me", False),
+    "topology, refused": lambda _: PutTopology([], "me"),
     "host, refused": lambda _: RemoveHost("h1", "me"),
 }
 

@@ -17,6 +17,9 @@ FOREIGN = "INSERT INTO ledger SELECT id, version + 1, 'tr_x', {begin}, {end}, {r
 HEAD = "; UPDATE links SET version = version + 1 WHERE id = 'L1'"
 T0 = "(SELECT max(created_us) FROM transfers)"
 S = 1_000_000
+ELSEWHERE = """segments = segments || jsonb_build_array(jsonb_set(segments->0, '{3}', '["L9"]'))"""
+CLASS_2 = "volume_bytes = NULL, duration_us = finish_us - start_us"
+GAP = "segments = segments || jsonb_build_array(jsonb_build_array(finish_us + 1, finish_us + 2, 600000000, '[\"L1\"]'::jsonb))"
 
 # (check, what is done to the tables)
 FAULTS = [
@@ -42,6 +45,12 @@ FAULTS = [
     ("outside_the_times_asked", f"UPDATE transfers SET deadline_us = finish_us - 1 WHERE id = {TRANSFER}"),
     ("outside_the_times_asked", f"UPDATE transfers SET not_before_us = start_us + 1 WHERE id = {TRANSFER}"),
     ("outside_the_times_asked", f"UPDATE transfers SET rate_max_bps = 10 WHERE id = {TRANSFER}"),
+    ("paths_add_up_to_more", f"UPDATE transfers SET segments = segments || segments WHERE id = {TRANSFER}"),
+    ("paths_add_up_to_more", f"UPDATE transfers SET {ELSEWHERE} WHERE id = {TRANSFER}"),  # two paths at once, not asked for
+    ("paths_add_up_to_more", f"UPDATE transfers SET {ELSEWHERE}, options = '{{\"split\": true}}' WHERE id = {TRANSFER}"),
+    ("holding_time_broken", f"UPDATE transfers SET {CLASS_2} + 1 WHERE id = {LATER}"),
+    ("holding_time_broken", f"UPDATE transfers SET {CLASS_2}, rate_min_bps = 600000001 WHERE id = {LATER}"),
+    ("holding_time_broken", f"UPDATE transfers SET {CLASS_2} / 2, {GAP} WHERE id = {LATER}"),
     ("ledger_differs_from_plan", f"UPDATE ledger SET delta_bps = delta_bps - 1 WHERE transfer_id = {TRANSFER}"),
     ("ledger_differs_from_plan", f"UPDATE ledger SET end_us = end_us + 1 WHERE transfer_id = {LATER}"),
     ("ledger_differs_from_plan", f"DELETE FROM ledger WHERE transfer_id = {LATER}"),
@@ -81,6 +90,12 @@ async def test_the_audit_sees(check: str, fault: str, world: Service) -> None:
     found = checked(await world.client.get("/v1/audit"))
     assert not found["clean"]
     assert found["violations"][check], found
+
+
+async def test_a_holding_time_that_is_held_is_no_fault(world: Service) -> None:
+    async with world.database.transaction() as connection:
+        await connection.execute(text(f"UPDATE transfers SET {CLASS_2}, rate_min_bps = 600000000 WHERE id = {LATER}"))
+    await world.audit()
 
 
 async def test_a_rest_of_a_slot_is_no_fault(service: Service) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/plans: re-optimisation; /v1/simulations: what-if. Both are long, so both are jobs: 202, and the row tells the rest."""
 
+import base64
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi import Request as HttpRequest
@@ -10,17 +11,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api import paging
 from broker.api import queue as queues
-from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader
-from broker.api.job_schemas import JobOut, JobPage, PlanBody
+from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, Submitter
+from broker.api.job_schemas import JobOut, JobPage, NetworkBody, PlanBody, SimulationBody
 from broker.api.routes.transfers import REFUSALS, IdempotencyKey
+from broker.core.network import Link, Network
+from broker.core.request import FieldProblem
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.desk.reoptimise import Agreement, Apply
-from broker.fleet.tokens import Principal
+from broker.fleet.tokens import Principal, Scope
+from broker.simulate import Specification, SpecificationError
+from broker.simulate.network_document import link_of
 from broker.store import bookings, jobs, transfers
-from broker.store.jobs import JobState, Kind
+from broker.store.jobs import Job, JobState, Kind
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
+
+MOST_ERRORS = 20
 
 States = Annotated[list[JobState] | None, Query()]
 
@@ -66,6 +73,95 @@ async def cancel_plan(job_id: str, broker: BrokerDependency, caller: Operator, r
     job = await queues.find(broker, Kind.PLAN, job_id)
     queues.check_revision(job, revision)
     return await queues.cancel(broker, caller, job)
+
+
+@router.post("/simulations", status_code=202, response_model=JobOut, responses=REFUSALS)
+async def simulate(
+    body: SimulationBody, http: HttpRequest, broker: BrokerDependency, caller: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Ask "what if": the same workload through several planners, on the broker's own network or on another."""
+    wanted = body.model_extra or {}
+    try:
+        specification = Specification.from_document(wanted)
+        network = Network(await _links(broker, body.network))
+        problems = [*specification.problems(network)]
+    except SpecificationError as error:
+        problems = [*error.problems]
+    if problems:
+        errors = [{"field": problem.field, "detail": problem.detail} for problem in problems[:MOST_ERRORS]]
+        raise Problem("invalid", "; ".join(f"{e['field']}: {e['detail']}" for e in errors[:3]), {"errors": errors})
+    request = {"network": "current" if body.network == "current" else body.network.model_dump(mode="json", by_alias=True), **wanted}
+    key = queues.key_of(caller, idempotency_key, await http.body(), Kind.SIMULATION)
+    return await queues.queue(broker, caller, Kind.SIMULATION, request, key)
+
+
+async def _links(broker: Broker, wanted: Literal["current"] | NetworkBody) -> list[Link]:
+    """Raises SpecificationError."""
+    if isinstance(wanted, NetworkBody):
+        links = [link_of(document) for document in wanted.model_dump()["links"]]
+        problems = [
+            FieldProblem(f"network.links[{i}].{problem.field}", problem.detail)
+            for i, link in enumerate(links)
+            for problem in link.problems()
+        ]
+        seen: set[str] = set()
+        for i, link in enumerate(links):
+            if link.id in seen:
+                problems.append(FieldProblem(f"network.links[{i}].id", f"{link.id!r} is there already"))
+            seen.add(link.id)
+        if problems:
+            raise SpecificationError(problems)
+        return links
+    async with broker.database.transaction() as connection:
+        return [record.link for record in (await bookings.load_links(connection)).values()]
+
+
+@router.get("/simulations", response_model=JobPage, responses=REFUSALS)
+async def list_simulations(
+    broker: BrokerDependency, _: Reader, state: States = None, limit: paging.Limit = 100, cursor: paging.Cursor = None
+) -> Response:
+    """Simulations, newest first, without their results."""
+    return await queues.page(broker, Kind.SIMULATION, [str(s) for s in state or ()], limit, cursor)
+
+
+@router.get("/simulations/{job_id}", response_model=JobOut, responses={**REFUSALS, 200: {"content": {"text/csv": {}}}})
+async def show_simulation(
+    job_id: str,
+    broker: BrokerDependency,
+    _: Reader,
+    format: Annotated[Literal["json", "csv"], Query(description="csv: the result alone, as a table")] = "json",
+) -> Response:
+    job = await queues.find(broker, Kind.SIMULATION, job_id)
+    if format == "csv":
+        return Response(_part_of_result(job, "table_csv"), media_type="text/csv; charset=utf-8")
+    return queues.answer(job)
+
+
+@router.get("/simulations/{job_id}/plot.png", response_class=Response, responses={**REFUSALS, 200: {"content": {"image/png": {}}}})
+async def plot(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
+    """The result as a picture."""
+    job = await queues.find(broker, Kind.SIMULATION, job_id)
+    return Response(base64.b64decode(_part_of_result(job, "plot_png")), media_type="image/png")
+
+
+@router.post("/simulations/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
+async def cancel_simulation(job_id: str, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
+    """Stop it: one's own with `submit`, everybody's with `operate`. No change where it has ended."""
+    job = await queues.find(broker, Kind.SIMULATION, job_id)
+    if job.owner != caller.id and not caller.may(Scope.OPERATE):
+        raise Problem(
+            "forbidden",
+            "this simulation was asked for with another token; stopping it needs the scope operate",
+            {"scope": "operate"},
+        )
+    queues.check_revision(job, revision)
+    return await queues.cancel(broker, caller, job)
+
+
+def _part_of_result(job: Job, name: str) -> str:
+    if job.state is not JobState.DONE or job.result is None:
+        raise Problem("conflict", f"the simulation is {job.state}: it has no result", {"state": str(job.state)})
+    return str(job.result[name])
 
 
 @router.post("/plans/{job_id}/apply", response_model=JobOut, responses=REFUSALS)

@@ -6,14 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from broker.api import render
+from broker.api import network_answers, render
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, etag
 from broker.api.fields import Time
+from broker.api.network_answers import link_of, mistakes, steps_of
+from broker.api.network_schemas import LinkChangeOut, LinkDeletedOut, WindowAddedOut
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, Step, WindowBody
+from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, OnBroken, WindowBody
 from broker.core.network import Link
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.calendar_view import calendar_steps
+from broker.desk.command import Alone, Preview
 from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
 from broker.desk.problems import Problem
 from broker.store import bookings
@@ -22,6 +25,11 @@ from broker.store.bookings import LinkRecord, WindowRecord
 router = APIRouter(prefix="/v1/links", tags=["links"])
 
 _DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
+
+PreviewWanted = Annotated[
+    bool,
+    Query(description="change nothing, and answer what would be, with what would become of each transfer that loses its place"),
+]
 
 
 @router.get("", response_model=list[LinkOut], responses=REFUSALS)
@@ -34,20 +42,8 @@ async def list_links(broker: BrokerDependency, _: Reader) -> Response:
 
 @router.post("", status_code=201, response_model=LinkOut, responses=REFUSALS)
 async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> Response:
-    if body.source == body.target:
-        raise Problem.of_field("target", f"source and target are both {body.source!r}")
-    link = Link(
-        id=body.id,
-        source=body.source,
-        target=body.target,
-        capacity_bps=body.capacity_bps,
-        mtu_bytes=body.mtu_bytes,
-        channel_bps=body.channel_bps,
-        slot_us=body.slot_us,
-        metric=body.metric,
-        available=_steps(body.available),
-    )
-    _check_available(link)
+    link = link_of(body)
+    network_answers.refuse(list(mistakes(link)))
     (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
     return render.answer(_shown(broker, record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
 
@@ -60,28 +56,49 @@ async def show(link_id: str, broker: BrokerDependency, _: Reader) -> Response:
     return render.answer(render.link(record, reverse), headers={"ETag": etag(record.revision)})
 
 
-@router.patch("/{link_id}", response_model=LinkOut, responses=REFUSALS)
+@router.patch("/{link_id}", response_model=LinkChangeOut, responses=REFUSALS)
 async def change(
-    link_id: str, body: LinkChangeBody, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision
+    link_id: str,
+    body: LinkChangeBody,
+    broker: BrokerDependency,
+    caller: Operator,
+    revision: ExpectedRevision,
+    preview: PreviewWanted = False,
 ) -> Response:
     """Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`."""
     given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set if name not in ("on_broken", "available")}
     if "available" in body.model_fields_set:
-        given["available"] = _steps(body.available)
+        given["available"] = steps_of(body.available)
 
     def changed(link: Link) -> Link:
         new = replace(link, **given)
-        _check_available(new)
+        network_answers.refuse(list(mistakes(new)))
         return new
 
-    command = ChangeLink(link_id, caller.id, changed, revision, body.on_broken == "replan", broker.policy)
-    return _changed(broker, await broker.desk.submit(command))
+    command = ChangeLink(link_id, caller.id, changed, revision, preview or body.on_broken == "replan", broker.policy)
+    return _changed(broker, await _decided(broker, command, preview), preview)
 
 
-@router.delete("/{link_id}", status_code=204, response_class=Response, responses=REFUSALS)
-async def delete(link_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
-    await broker.desk.submit(DeleteLink(link_id, caller.id, revision))
-    return Response(status_code=204)
+@router.delete(
+    "/{link_id}",
+    status_code=204,
+    response_class=Response,
+    responses=REFUSALS | {200: {"model": LinkDeletedOut, "description": "With `on_broken=replan`, and as a preview"}},
+)
+async def delete(
+    link_id: str,
+    broker: BrokerDependency,
+    caller: Operator,
+    revision: ExpectedRevision,
+    on_broken: OnBroken = "refuse",
+    preview: PreviewWanted = False,
+) -> Response:
+    """Remove a link. Where transfers are booked on it, that is refused, unless `on_broken` is `replan`: they take other paths then."""
+    command = DeleteLink(link_id, caller.id, revision, preview or on_broken == "replan", broker.policy)
+    done = await _decided(broker, command, preview)
+    if not command.replan:
+        return Response(status_code=204)
+    return render.answer({"id": link_id, "deleted": not preview} | network_answers.settled(done.outcomes, preview))
 
 
 @router.get("/{link_id}/calendar", response_model=CalendarOut, responses=REFUSALS)
@@ -117,19 +134,35 @@ async def calendar(
     return render.answer(found)
 
 
-@router.post("/{link_id}/windows", status_code=201, response_model=LinkOut, responses=REFUSALS)
-async def add_window(link_id: str, body: WindowBody, broker: BrokerDependency, caller: Operator) -> Response:
+@router.post(
+    "/{link_id}/windows",
+    status_code=201,
+    response_model=WindowAddedOut,
+    responses=REFUSALS | {200: {"model": LinkChangeOut, "description": "A preview: the link as it would be"}},
+)
+async def add_window(
+    link_id: str, body: WindowBody, broker: BrokerDependency, caller: Operator, preview: PreviewWanted = False
+) -> Response:
     """A maintenance window, an outage or background traffic: for a while no more than `bps` may be used."""
     if body.end <= body.begin:
         raise Problem.of_field("end", "must lie after begin")
     window = WindowRecord(broker.new_id("win"), link_id, body.begin, body.end, body.bps, body.kind, body.reason)
-    changed = await broker.desk.submit(AddWindow(window, caller.id, body.on_broken == "replan", broker.policy))
-    return _changed(broker, changed, 201, {"window": window.id})
+    command = AddWindow(window, caller.id, preview or body.on_broken == "replan", broker.policy)
+    changed = await _decided(broker, command, preview)
+    if preview:
+        return _changed(broker, changed, preview)
+    return _changed(broker, changed, preview, 201, {"window": window.id})
 
 
-@router.delete("/{link_id}/windows/{window_id}", response_model=LinkOut, responses=REFUSALS)
-async def remove_window(link_id: str, window_id: str, broker: BrokerDependency, caller: Operator) -> Response:
-    return _changed(broker, await broker.desk.submit(RemoveWindow(link_id, window_id, caller.id)))
+@router.delete("/{link_id}/windows/{window_id}", response_model=LinkChangeOut, responses=REFUSALS)
+async def remove_window(
+    link_id: str, window_id: str, broker: BrokerDependency, caller: Operator, preview: PreviewWanted = False
+) -> Response:
+    return _changed(broker, await _decided(broker, RemoveWindow(link_id, window_id, caller.id), preview), preview)
+
+
+async def _decided(broker: Broker, command: Alone[LinkChange], preview: bool) -> LinkChange:
+    return await broker.desk.submit(Preview(command) if preview else command)
 
 
 def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
@@ -137,8 +170,9 @@ def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
     return render.link(record, broker.desk.books.network.reverse(record.link.id))
 
 
-def _changed(broker: Broker, changed: LinkChange, status: int = 200, more: dict[str, Any] | None = None) -> Response:
-    shown = _shown(broker, changed.record) | {"replanned": changed.replanned, "broken": changed.broken} | (more or {})
+def _changed(broker: Broker, changed: LinkChange, preview: bool, status: int = 200, more: dict[str, Any] | None = None) -> Response:
+    assert changed.record is not None
+    shown = _shown(broker, changed.record) | network_answers.settled(changed.outcomes, preview) | (more or {})
     return render.answer(shown, status, {"ETag": etag(changed.record.revision)})
 
 
@@ -150,16 +184,3 @@ async def _found(broker: Broker, link_id: str) -> LinkRecord:
     if link_id not in records:
         raise Problem("not-found", f"there is no link {link_id[:128]!r}")
     return records[link_id]
-
-
-def _check_available(link: Link) -> None:
-    for index, (_, bps) in enumerate(link.available):
-        if bps > link.capacity_bps:
-            raise Problem.of_field(f"available.{index}.bps", f"{bps} is more than capacity_bps, {link.capacity_bps}")
-
-
-def _steps(steps: list[Step]) -> tuple[tuple[int, int], ...]:
-    for index in range(1, len(steps)):
-        if steps[index].from_ <= steps[index - 1].from_:
-            raise Problem.of_field(f"available.{index}.from", "steps must be in order of time, each at another instant")
-    return tuple((step.from_, step.bps) for step in steps)

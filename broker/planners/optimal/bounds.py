@@ -6,11 +6,13 @@ request pays at least what its volume costs in its cheapest intervals, and all t
 Cells of the expansion are taken at their roomiest here, so what is passed over in it only loosens a bound.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from broker.planners.optimal.expansion import Expansion
 from broker.planners.optimal.programs import Rows
-from broker.planners.optimal.solver import Floats
+from broker.planners.optimal.solver import Flags, Floats, Ints
 
 _STEPS = 60
 _DUST = 1e-9  # of the result: what float sums of 1e6 terms may be wrong by
@@ -76,27 +78,37 @@ def shortest_times(expansion: Expansion) -> Floats:
     return expansion.volumes / np.maximum(rates, 1.0)
 
 
+class _Pairs(NamedTuple):
+    """Requests in the intervals of their windows: how many bits each can send there at most, and the pair of each cell."""
+
+    request: Ints
+    bits: Floats
+    of_cell: Ints
+
+
+def fits_alone(expansion: Expansion) -> Flags:
+    """Per request: is there room for its volume in its window when nobody else is there? (True proves nothing, False does.)"""
+    pairs = _pairs(expansion, np.inf)
+    most = np.bincount(pairs.request, weights=pairs.bits, minlength=len(expansion.requests))
+    fits: Flags = most >= expansion.volumes * (1 - 1e-6)
+    return fits
+
+
 def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, extra: Floats | None = None) -> Floats:
     """Per request: the least that its whole volume can cost at `per_bit` on each row (and `extra` per bit on each cell).
 
     Its intervals are filled in order of price, each with no more than Rmax and what its lanes have room for below `share`. Infinite
     where the volume does not fit even so.
     """
-    n, r = len(expansion.seconds), len(expansion.requests)
-    price = np.bincount(rows.cell, weights=per_bit[rows.row], minlength=expansion.cells)
+    r = len(expansion.requests)
+    price = np.bincount(rows.cell, weights=per_bit[rows.row], minlength=expansion.cells).astype(np.float64)
     if extra is not None:
-        price = price + extra
-    room = np.full(expansion.cells, np.inf)
-    np.minimum.at(room, expansion.entry_cell, _room_of_entries(expansion, share))
-    pairs, at = np.unique(expansion.request_of * n + expansion.interval_of, return_inverse=True)
-    least = np.full(len(pairs), np.inf)
-    np.minimum.at(least, at, price)
-    request, interval = pairs // n, pairs % n
-    most = (
-        np.minimum(np.bincount(at, weights=room, minlength=len(pairs)), expansion.rate_caps[request]) * expansion.seconds[interval]
-    )
-    order = np.lexsort((least, request))
-    request, least, most = request[order], least[order], most[order]
+        price += extra
+    pairs = _pairs(expansion, share)
+    least = np.full(len(pairs.request), np.inf)
+    np.minimum.at(least, pairs.of_cell, price)
+    order = np.lexsort((least, pairs.request))
+    request, least, most = pairs.request[order], least[order], pairs.bits[order]
     before = np.cumsum(most) - most
     first = np.searchsorted(request, np.arange(r))
     offset = np.append(before, before[-1:] + most[-1:] if len(before) else 0.0)[first]
@@ -107,14 +119,31 @@ def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, ex
     return np.where(carried < volumes * (1 - 1e-6), np.inf, spent)
 
 
-def _room(expansion: Expansion, rows: Rows, share: float) -> Floats:
-    """bit/s that the batch may book on each row without taking it above `share`: at most, wherever gamma changes inside the interval."""
-    booked = expansion.booked_low[rows.link, rows.interval]
-    free = expansion.free_mean[rows.link, rows.interval]
-    return np.minimum(np.maximum(share * expansion.whole[rows.link] - booked, 0.0), free)
-
-
-def _room_of_entries(expansion: Expansion, share: float) -> Floats:
+def _pairs(expansion: Expansion, share: float) -> _Pairs:
+    """Lanes together carry what each has room for, but all of them no more than a link that they have in common, and no more than Rmax."""
+    n = len(expansion.seconds)
     link, interval = expansion.entry_link, expansion.interval_of[expansion.entry_cell]
-    free = expansion.free_mean[link, interval]
-    return np.minimum(np.maximum(share * expansion.whole[link] - expansion.booked_low[link, interval], 0.0), free)
+    room = np.full(expansion.cells, np.inf)
+    np.minimum.at(room, expansion.entry_cell, _free(expansion, link, interval, share))
+    keys, at = np.unique(expansion.request_of * n + expansion.interval_of, return_inverse=True)
+    request = keys // max(n, 1)
+    most = np.minimum(np.bincount(at, weights=room, minlength=len(keys)), expansion.rate_caps[request])
+    # A link on as many lanes as the request has in the interval is on all of them.
+    lanes = np.bincount(at, minlength=len(keys))
+    on, passed, count = np.unique(at[expansion.entry_cell] * len(expansion.links) + link, return_index=True, return_counts=True)
+    pair = on // max(len(expansion.links), 1)
+    shared = count == lanes[pair]
+    np.minimum.at(most, pair[shared], _free(expansion, link[passed[shared]], interval[passed[shared]], share))
+    return _Pairs(request, most * expansion.seconds[keys % max(n, 1)], at)
+
+
+def _room(expansion: Expansion, rows: Rows, share: float) -> Floats:
+    return _free(expansion, rows.link, rows.interval, share)
+
+
+def _free(expansion: Expansion, link: Ints, interval: Ints, share: float) -> Floats:
+    """bit/s that the batch may book without taking a link above `share`: at most, wherever gamma changes inside the interval."""
+    room: Floats = np.minimum(
+        np.maximum(share * expansion.whole[link] - expansion.booked_low[link, interval], 0.0), expansion.free_mean[link, interval]
+    )
+    return room

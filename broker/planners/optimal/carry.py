@@ -43,6 +43,8 @@ class Carried(NamedTuple):
 
 def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
     """Plans for these requests at the least congestion that was found, and a bound's makings. No answers: no solution within the limit."""
+    if not indices:
+        return Carried({}, None)
     relaxed = least(batch.expand(indices), batch.solver)
     if relaxed is None:
         return Carried({}, None)
@@ -150,5 +152,5 @@ def _rounded(batch: Batch, choice: Relaxed, indices: Sequence[int], simple: bool
     if simple and all(isinstance(answer, Plan) for answer in answers):
         reached = congestion([a for a in answers if isinstance(a, Plan)], batch.network, batch.calendars)
         begin, end = int(expansion.times[0]), int(expansion.times[-1])
-        answers = fewer_rows(expansion.requests, answers, expansion.links, batch.network, batch.calendars, reached, begin, end)
+        answers = fewer_rows(expansion.requests, answers, batch.network, batch.calendars, reached, begin, end)
     return dict(zip(indices, answers, strict=True))

@@ -6,13 +6,13 @@ O(r) intervals otherwise, and over several paths a linear program finds it.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.carry import Carried, carry, prove
 from broker.planners.optimal.lists import Hopeless
-from broker.planners.optimal.measure import congestion
 from broker.planners.optimal.most import serve_most
 from broker.planners.optimal.sheets import Sheet
 
@@ -58,21 +58,23 @@ def fuller_than(batch: Batch, found: Carried) -> Hopeless | None:
     """Says when a list planning can no longer be as good as what was found: somebody is refused, or a link is fuller."""
     if not found.answers or any(isinstance(answer, Refusal) for answer in found.answers.values()):
         return None
-    share = congestion([a for a in batch.whole(found.answers) if isinstance(a, Plan)], batch.network, batch.calendars)
+    share = Fraction(batch.yardstick.value(batch.whole(found.answers)))
     most: dict[str, int] = {}
 
-    def hopeless(_: Request, answer: Plan | Refusal, sheet: Sheet) -> bool:
+    joint = {batch.requests[i].id for i in batch.joint}
+
+    def hopeless(request: Request, answer: Plan | Refusal, sheet: Sheet) -> bool:
         if isinstance(answer, Refusal):
-            return True
-        for begin, end, _, path in answer.segments:
-            for link_id in path:
+            return request.id in joint
+        for segment in answer.segments:
+            for link_id in segment.path:
                 calendar, link = sheet[link_id], batch.network.links[link_id]
                 if len(calendar.capacity) > 1:
                     continue  # capacity that is taken away is not booked
                 if link_id not in most:
                     slack = len(batch.requests)
                     most[link_id] = calendar.capacity[0][1] - int(share * link.payload_bps(link.capacity_bps)) - slack
-                if calendar.lowest(begin, end) < most[link_id]:
+                if calendar.lowest(segment.begin_us, segment.end_us) < most[link_id]:
                     return True
         return False
 

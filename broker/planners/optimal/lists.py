@@ -9,9 +9,13 @@ from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.core.units import FOREVER_US
+from broker.planners.alap import Alap
+from broker.planners.fbls import Fbls
 from broker.planners.optimal.measure import Objective, weight
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.signature import Planner
+from broker.planners.spaghetti import Spaghetti
+from broker.planners.vbls import Vbls
 
 _HELD_TO = ("spaghetti", "vbls", "fbls")  # in file order: what the answer is never worse than
 Hopeless = Callable[[Request, Plan | Refusal, Sheet], bool]
@@ -23,10 +27,8 @@ class Trial(NamedTuple):
 
 
 def list_planners() -> dict[str, Planner]:
-    """By name. From the registry, which this package is an entry of itself, so it is read late."""
-    from broker.planners import PLANNERS
-
-    return {name: PLANNERS[name] for name in (*_HELD_TO, "alap") if name in PLANNERS}
+    """By name."""
+    return {planner.name: planner for planner in (Spaghetti(), Vbls(), Fbls(), Alap())}
 
 
 def trials(objective: Objective, requests: Sequence[Request]) -> Iterator[Trial]:
@@ -34,8 +36,7 @@ def trials(objective: Objective, requests: Sequence[Request]) -> Iterator[Trial]
     planners = list_planners()
     indices = range(len(requests))
     for name in _HELD_TO:
-        if name in planners:
-            yield Trial(planners[name], list(indices))
+        yield Trial(planners[name], list(indices))
 
     def deadline(i: int) -> int:
         return requests[i].deadline_us or FOREVER_US
@@ -53,7 +54,7 @@ def trials(objective: Objective, requests: Sequence[Request]) -> Iterator[Trial]
         if order != list(indices):
             yield Trial(planners["vbls"], order)
             if objective in {"admitted", "volume"}:
-                yield from (Trial(planners[name], order) for name in ("spaghetti", "alap") if name in planners)
+                yield from (Trial(planners[name], order) for name in ("spaghetti", "alap"))
 
 
 def in_order(
@@ -81,9 +82,8 @@ def alone(request: Request, network: Network, calendars: Mapping[str, Calendar],
     planners = list_planners()
     answers: list[Plan | Refusal] = []
     for name in names:
-        if name in planners:
-            answer = planners[name].plan(request, network, calendars, fewest_rows=True)
-            if isinstance(answer, Plan):
-                return answer
-            answers.append(answer)
+        answer = planners[name].plan(request, network, calendars, fewest_rows=True)
+        if isinstance(answer, Plan):
+            return answer
+        answers.append(answer)
     return answers[0]

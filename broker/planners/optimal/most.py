@@ -16,7 +16,7 @@ from broker.planners.optimal import bounds
 from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.carry import carried_over, carry
 from broker.planners.optimal.expansion import Expansion, usable
-from broker.planners.optimal.lists import alone
+from broker.planners.optimal.lists import Trial, alone, in_order, list_planners
 from broker.planners.optimal.programs import Rows, most_weight, rows_of
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Answer, Floats
@@ -39,9 +39,9 @@ def serve_most(batch: Batch) -> None:
     cells = usable(expansion)
     rows = rows_of(cells)
     weights = _weights(batch, joint)
-    one = np.ones(len(joint))
+    possible = bounds.fits_alone(expansion).astype(np.float64)
     batch.progress(0.3, "relaxation")
-    relaxed = batch.solver.solve(most_weight(cells, rows, weights, 0 * one, one, integer=False), share=0.5)
+    relaxed = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=False), share=0.5)
     if relaxed.prices is not None:
         _bound(batch, expansion, rows, cells, relaxed, weights)
     if relaxed.values is None or _reached(batch):
@@ -49,7 +49,7 @@ def serve_most(batch: Batch) -> None:
     parts = relaxed.values[cells.cells :]
     if len(joint) <= _SMALL_REQUESTS and cells.cells <= _SMALL_CELLS:
         batch.progress(0.4, "integer program")
-        answer = batch.solver.solve(most_weight(cells, rows, weights, 0 * one, one, integer=True), share=0.7)
+        answer = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=True), share=0.7)
         if answer.bound is not None and expansion.exact_windows:
             # The solver's own tolerance is 1e-6: what it proves is no sharper than that.
             _tighten(batch, -answer.bound * (1 + 1e-6), weights)
@@ -57,7 +57,7 @@ def serve_most(batch: Batch) -> None:
             _offer(batch, [i for i, part in zip(joint, answer.values[cells.cells :], strict=True) if part > 0.5])
             if _reached(batch):
                 return
-    _dive(batch, cells, rows, weights, parts)
+    _dive(batch, cells, rows, weights, parts, possible)
 
 
 def _everything(batch: Batch) -> None:
@@ -70,7 +70,8 @@ def _weights(batch: Batch, joint: Sequence[int]) -> Floats:
     """What each request counts; scaled so that the largest is 1."""
     if batch.yardstick.objective == "volume":
         volumes = np.array([float(batch.requests[i].volume_bytes or 0) for i in joint])
-        return volumes / volumes.max()
+        each: Floats = volumes / volumes.max()
+        return each
     return np.ones(len(joint))
 
 
@@ -103,15 +104,19 @@ def _reached(batch: Batch) -> bool:
     return batch.bound is not None and float(batch.yardstick.value(batch.best)) >= batch.bound * (1 - 1e-9)
 
 
-def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Floats) -> None:
+def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Floats, most: Floats) -> None:
     """Fix the likeliest of the doubtful requests, solve again, and drop what no longer fits, until none is in doubt."""
     joint = batch.joint
-    least, most = np.zeros(len(joint)), np.ones(len(joint))
+    least = np.zeros(len(joint))
+    offered: set[tuple[int, ...]] = set()
     for turn in range(_ROUNDS):
         batch.progress(0.5 + 0.4 * turn / _ROUNDS, f"{int((parts > 1 - _SURE).sum())} of {len(joint)} requests are sure")
         doubtful = np.flatnonzero((parts > _SURE) & (parts < 1 - _SURE) & (most > 0))
         if turn in {0, 1} or not len(doubtful):
-            _offer(batch, [i for i, part in zip(joint, parts, strict=True) if part > 1 - _SURE])
+            served = tuple([i for i, part in zip(joint, parts, strict=True) if part > 1 - _SURE])
+            if served not in offered:
+                offered.add(served)
+                _offer(batch, served)
         if not len(doubtful) or batch.solver.exhausted or _reached(batch):
             return
         chosen = doubtful[np.argsort(-parts[doubtful], kind="stable")][: max(1, len(doubtful) // 4)]
@@ -121,7 +126,7 @@ def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Fl
             trial[sure] = 1.0
             trial[chosen] = 1.0
             answer = batch.solver.solve(most_weight(cells, rows, weights, trial, most, integer=False), share=0.5)
-            if answer.values is not None and answer.optimal:
+            if answer.values is not None and answer.settled:
                 least, parts = trial, answer.values[cells.cells :]
                 break
             if batch.solver.exhausted:
@@ -134,11 +139,20 @@ def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Fl
 
 
 def _offer(batch: Batch, served: Sequence[int]) -> None:
-    """Round these to plans, fill what is left over with others, and keep the result if it is better."""
-    if served:
-        found = carry(batch, served, simple=False)
-        if found.answers:
-            _fill(batch, batch.whole(found.answers))
+    """Make plans for these, fill what is left over with others, and keep the result if it is better."""
+    if not served:
+        return
+    found = carry(batch, served, simple=False)
+    if found.answers:
+        _fill(batch, batch.whole(found.answers))
+    if any(isinstance(found.answers.get(i), Refusal | None) for i in served):
+        # Rates side by side can lose the last bit of a full link. One after the other by deadline loses none, and on one link it is optimal.
+        rest = [i for i in range(len(batch.requests)) if i not in served]
+        order = sorted(served, key=lambda i: (batch.requests[i].deadline_us or batch.horizon_us, i))
+        answers = in_order(
+            Trial(list_planners()["vbls"], [*order, *rest]), batch.requests, batch.network, batch.yardstick.calendars
+        )
+        batch.offer(answers or batch.best)
 
 
 def _fill(batch: Batch, answers: list[Plan | Refusal]) -> None:

@@ -2,7 +2,7 @@
 """`optimal`: plans a batch together under one of four objectives."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from broker.core.network import Network
@@ -19,6 +19,7 @@ from broker.planners.optimal.reasons import explain
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Solver
 from broker.planners.signature import Calendars, Task, candidates
+from broker.planners.spaghetti import even_rate
 
 DEFAULT_TIME_LIMIT_S = 30.0
 
@@ -123,7 +124,7 @@ class Optimal:
         lanes: dict[int, Sequence[Task]] = {}
         settled: dict[int, Plan | Refusal] = {}
         for i, request in enumerate(requests):
-            found = candidates(request, network)
+            found = _lanes(request, network)
             if isinstance(found, Refusal):
                 settled[i] = found
             elif request.volume_bytes is None:
@@ -172,3 +173,16 @@ class Optimal:
     def _tell(self, part: float, text: str) -> None:
         if self.progress is not None:
             self.progress(part, text)
+
+
+def _lanes(request: Request, network: Network) -> list[Task] | Refusal:
+    """All paths that one of the list planners may take: those that need a certain rate go around thinner links than others do."""
+    found = candidates(request, network)
+    if isinstance(found, Refusal) or request.volume_bytes is None:
+        return found
+    rates = [rate for rate in (request.deadline_us and even_rate(request), request.rate_max_bps) if rate]
+    more = [candidates(request, network, rate) for rate in rates]
+    if request.rate_min_bps is not None:
+        more.append(candidates(replace(request, rate_min_bps=None), network))
+    by_path = {task.path: task for tasks in (found, *more) if not isinstance(tasks, Refusal) for task in tasks}
+    return list(by_path.values())

@@ -35,7 +35,8 @@ def rows_of(expansion: Expansion) -> Rows:
 def units(expansion: Expansion) -> Floats:
     """bit/s that one unit of each cell's variable stands for."""
     spans = np.array([max(end - begin, 1) / 1e6 for begin, end in expansion.windows])
-    return np.maximum(expansion.volumes / spans, 1.0)[expansion.request_of]
+    each: Floats = np.maximum(expansion.volumes / spans, 1.0)
+    return each[expansion.request_of]
 
 
 class _Builder:

@@ -11,7 +11,7 @@ path in each interval before its rates came here, so it may change paths over ti
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
 
@@ -24,10 +24,11 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MICROBITS_PER_BYTE, round_down, round_up
 from broker.planners.optimal.expansion import Expansion, Lane
 from broker.planners.optimal.lists import alone
-from broker.planners.optimal.sheets import Sheet, capped
+from broker.planners.optimal.sheets import Capped, Sheet, most_on, room_at
 from broker.planners.optimal.solver import Flags, Floats, Ints
 
 _DUST = 1e-7  # a part of a volume too small for a row of its own
+_NOISE = 1e-6  # a part of a channel that a float may be wrong by; a bit/s more than need be costs nothing, a channel does
 _FALLBACKS = ("spaghetti", "vbls", "alap", "fbls")
 _RELAXED = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(5, 4), Fraction(2))
 
@@ -76,64 +77,105 @@ def one_path(expansion: Expansion, rates: Floats, by_interval: bool) -> Flags:
         lanes = np.zeros(len(expansion.lanes), bool)
         lanes[expansion.lane_of[order[first]]] = True
         chosen = lanes[expansion.lane_of]
-    return chosen | split[expansion.request_of]
+    chosen |= split[expansion.request_of]
+    return chosen
 
 
 def integer_plans(
-    expansion: Expansion, rates: Floats, network: Network, calendars: Mapping[str, Calendar], share: Fraction | None
+    expansion: Expansion, rates: Floats, network: Network, calendars: Mapping[str, Calendar], share: Fraction
 ) -> list[Plan | Refusal]:
-    """A plan for each request of the expansion, or why there is none. With `share`, repairs stay below it as long as they can."""
-    sheet = Sheet(calendars)
-    lanes: dict[int, list[Lane]] = defaultdict(list)
-    for lane in expansion.lanes:
-        lanes[lane.request].append(lane)
-    segments = _segments(expansion, _whole_rates(expansion, within_limits(expansion, rates)))
-    for rows in segments.values():
-        sheet.book(Plan(tuple(rows)))
-    answers: dict[int, Plan | Refusal] = {}
-    short: list[int] = []
-    for i, request in enumerate(expansion.requests):
-        rows = segments.get(i, [])
-        kept = cut(rows, request, lanes[i])
-        if kept is None:
-            short.append(i)
-        else:
-            _replace(sheet, rows, kept)
-            answers[i] = Plan(kept)
-    missing: list[int] = []
-    for i in sorted(short, key=lambda i: (expansion.windows[i][1], i)):
-        request, rows = expansion.requests[i], segments.get(i, [])
-        kept = cut(_refilled(request, rows, lanes[i], expansion.windows[i], sheet), request, lanes[i])
-        if kept is None:
-            missing.append(i)
-            _replace(sheet, rows, ())
-        else:
-            _replace(sheet, rows, kept)
-            answers[i] = Plan(kept)
-    for i, answer in answers.items():
-        if _asks_for_more(expansion.requests[i], lanes[i]) and isinstance(answer, Plan):
-            sheet.release(answer)
-            if _is_right(expansion.requests[i], answer, network, sheet):
-                sheet.book(answer)
+    """A plan for each request of the expansion, or why there is none. Repairs stay below `share` as long as they can."""
+    rounding = _Rounding(expansion, network, Sheet(calendars), share)
+    rounding.take(_segments(expansion, _whole_rates(expansion, within_limits(expansion, rates))))
+    rounding.refill()
+    rounding.check()
+    rounding.place_the_rest()
+    return [rounding.answers[i] for i in range(len(expansion.requests))]
+
+
+class _Rounding:
+    """Plans of one batch in the making. The sheet has every row booked that is in `rows` or in `answers`."""
+
+    def __init__(self, expansion: Expansion, network: Network, sheet: Sheet, share: Fraction) -> None:
+        self.expansion, self.network, self.sheet, self.share = expansion, network, sheet, share
+        self.lanes: dict[int, list[Lane]] = defaultdict(list)
+        for lane in expansion.lanes:
+            self.lanes[lane.request].append(lane)
+        self.answers: dict[int, Plan | Refusal] = {}
+        self.rows: dict[int, list[Segment]] = {}  # of those whose volume is not complete yet
+
+    def take(self, rows: Mapping[int, list[Segment]]) -> None:
+        """Plans of all whose rows carry enough, cut where they have; the rest waits for what is left then."""
+        for own in rows.values():
+            self.sheet.book(Plan(tuple(own)))
+        for i, request in enumerate(self.expansion.requests):
+            own = rows.get(i, [])
+            kept = cut(own, request, self.lanes[i])
+            if kept is None:
+                self.rows[i] = own
             else:
-                missing.append(i)
-    for i in sorted(missing, key=lambda i: (expansion.windows[i][1], i)):
-        answers[i] = _among_others(expansion.requests[i], expansion, network, sheet, share)
-        if isinstance(found := answers[i], Plan):
-            sheet.book(found)
-    return [answers[i] for i in range(len(expansion.requests))]
+                self._settle(i, own, kept)
+
+    def refill(self) -> None:
+        """Complete volumes from what is free in the window: below the share that all keep, and above it only if need be."""
+        for i in self._by_deadline(self.rows):
+            request, own, lanes = self.expansion.requests[i], self.rows[i], self.lanes[i]
+            for share in (self.share, Fraction(1)):
+                limits = {link_id: most_on(self.network.links[link_id], share) for lane in lanes for link_id in lane.task.path}
+                kept = cut(_refilled(request, own, lanes, self.expansion.windows[i], self.sheet, limits), request, lanes)
+                if kept is not None:
+                    self._settle(i, own, kept)
+                    del self.rows[i]
+                    break
+            else:
+                _rebook(self.sheet, own, ())
+                self.rows[i] = []
+
+    def check(self) -> None:
+        """Of requests that ask for what the program does not know, keep the plans that happen to be right."""
+        for i, answer in list(self.answers.items()):
+            if isinstance(answer, Plan) and _asks_for_more(self.expansion.requests[i], self.lanes[i]):
+                self.sheet.release(answer)
+                if _is_right(self.expansion.requests[i], answer, self.network, self.sheet):
+                    self.sheet.book(answer)
+                else:
+                    self.rows[i] = []
+
+    def place_the_rest(self) -> None:
+        """A list planner's plan beside all others, below the share that they keep or not far above it."""
+        begin, end = int(self.expansion.times[0]), int(self.expansion.times[-1])
+        for i in self._by_deadline(self.rows):
+            request = self.expansion.requests[i]
+            for relaxed in _RELAXED:
+                share = min(self.share * relaxed, Fraction(1))
+                room = Capped(self.sheet, self.network, share, begin, end)
+                answer = alone(request, self.network, room, _FALLBACKS)
+                if isinstance(answer, Plan):
+                    break
+            else:
+                answer = alone(request, self.network, self.sheet, _FALLBACKS)
+            self.answers[i] = answer
+            if isinstance(answer, Plan):
+                self.sheet.book(answer)
+
+    def _by_deadline(self, indices: Iterable[int]) -> list[int]:
+        return sorted(indices, key=lambda i: (self.expansion.windows[i][1], i))
+
+    def _settle(self, i: int, own: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
+        _rebook(self.sheet, own, kept)
+        self.answers[i] = Plan(kept)
 
 
 def fewer_rows(
-    requests: Sequence[Request], answers: Sequence[Plan | Refusal], links: Sequence[str], network: Network,
-    calendars: Mapping[str, Calendar], share: Fraction, begin_us: int, end_us: int,
+    requests: Sequence[Request], answers: Sequence[Plan | Refusal], network: Network, calendars: Mapping[str, Calendar],
+    share: Fraction, begin_us: int, end_us: int,
 ) -> list[Plan | Refusal]:  # fmt: skip
     """The same requests served below the same share, with simpler plans where there is room: agents are reprogrammed less often."""
     sheet = Sheet(calendars)
     for answer in answers:
         if isinstance(answer, Plan):
             sheet.book(answer)
-    room = capped(sheet, links, network, share, begin_us, end_us)
+    room = Capped(sheet, network, share, begin_us, end_us)
     out = list(answers)
     for i, answer in enumerate(answers):
         request = requests[i]
@@ -166,9 +208,7 @@ def _whole_rates(expansion: Expansion, rates: Floats) -> Ints:
     """Rates in whole channels: up, and down again in the fullest cells of links and intervals that this fills too much."""
     channel = np.array([lane.task.channel for lane in expansion.lanes], np.int64)[expansion.lane_of]
     ceiling = np.array([lane.task.rate_max for lane in expansion.lanes], np.int64)[expansion.lane_of]
-    # Half a bit/s in 1e6 is noise: do not turn 999999.9999999 into one channel more than 1e6.
-    whole = np.ceil(rates / channel * (1 - 1e-12)).astype(np.int64) * channel
-    whole = np.minimum(whole, ceiling)
+    whole: Ints = np.minimum(np.ceil(rates / channel - _NOISE * (channel > 1)).astype(np.int64) * channel, ceiling)
     interval = expansion.interval_of[expansion.entry_cell]
     load = np.zeros(expansion.free_low.shape, np.int64)
     np.add.at(load, (expansion.entry_link, interval), whole[expansion.entry_cell])
@@ -220,14 +260,19 @@ def _segments(expansion: Expansion, whole: Ints) -> dict[int, list[Segment]]:
     return {i: list(coalesced(rows)) for i, rows in found.items()}
 
 
-def _refilled(request: Request, rows: list[Segment], lanes: Sequence[Lane], window: tuple[int, int], sheet: Sheet) -> list[Segment]:
-    """More on top of `rows` (which the sheet has booked), as early as it is free, until the volume is complete or nothing is left."""
+def _refilled(
+    request: Request, rows: list[Segment], lanes: Sequence[Lane], window: tuple[int, int], sheet: Sheet, limits: Mapping[str, int]
+) -> list[Segment]:
+    """More on top of `rows` (which the sheet has booked), as early as it is free, until the volume is complete or nothing is left.
+
+    `limits`: bit/s that may be booked of each link altogether.
+    """
     more: list[Segment] = []
     for lane in lanes:
         missing = (request.volume_bytes or 0) * MICROBITS_PER_BYTE - sum(s.microbits for s in rows) - sum(s.microbits for s in more)
         if missing <= 0:
             break
-        for begin, end, rate in _room_beside(request, [*rows, *more], lane, window, sheet):
+        for begin, end, rate in _room_beside(request, [*rows, *more], lane, window, sheet, limits):
             finish = min(end, begin + round_up(-(-missing // rate), lane.task.slot))
             more.append(Segment(begin, finish, rate, lane.task.path))
             for link_id in lane.task.path:
@@ -242,7 +287,7 @@ def _refilled(request: Request, rows: list[Segment], lanes: Sequence[Lane], wind
 
 
 def _room_beside(
-    request: Request, rows: Sequence[Segment], lane: Lane, window: tuple[int, int], sheet: Sheet
+    request: Request, rows: Sequence[Segment], lane: Lane, window: tuple[int, int], sheet: Sheet, limits: Mapping[str, int]
 ) -> list[tuple[int, int, int]]:
     """(begin, end, rate) that is still free on a lane beside the request's own rows."""
     begin_us, end_us = window
@@ -257,8 +302,8 @@ def _room_beside(
     for begin, end, rate, path in rows:
         during = slice(int(np.searchsorted(starts, begin)), int(np.searchsorted(starts, end)))
         room[during] -= rate if path == lane.task.path or request.options.split else MAX_RATE_BPS
-    for calendar in calendars:
-        room = np.minimum(room, calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], starts, "right") - 1])
+    for link_id, calendar in zip(lane.task.path, calendars, strict=True):
+        room = np.minimum(room, room_at(calendar, starts, limits[link_id]))
     room = np.maximum(room, 0) // lane.task.channel * lane.task.channel
     slot = lane.task.slot
     found = []
@@ -293,18 +338,7 @@ def _is_right(request: Request, plan: Plan, network: Network, sheet: Sheet) -> b
     return True
 
 
-def _among_others(request: Request, expansion: Expansion, network: Network, sheet: Sheet, share: Fraction | None) -> Plan | Refusal:
-    """A place for one request beside all others, below the share that they keep or not far above it."""
-    begin, end = int(expansion.times[0]), int(expansion.times[-1])
-    for relaxed in () if share is None else _RELAXED:
-        room = capped(sheet, expansion.links, network, share * relaxed, begin, end)
-        answer = alone(request, network, room, _FALLBACKS)
-        if isinstance(answer, Plan):
-            return answer
-    return alone(request, network, sheet, _FALLBACKS)
-
-
-def _replace(sheet: Sheet, rows: Sequence[Segment], others: Sequence[Segment]) -> None:
+def _rebook(sheet: Sheet, rows: Sequence[Segment], others: Sequence[Segment]) -> None:
     if rows:
         sheet.release(Plan(tuple(rows)))
     if others:

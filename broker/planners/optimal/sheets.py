@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calendars to try plans on: copies of the links that are touched, with everything else shared and nothing of the caller's changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from fractions import Fraction
 
 import numpy as np
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
-from broker.core.network import Network
+from broker.core.network import Link, Network
 from broker.core.plan import Plan
+from broker.core.scans import Int64Array as Ints
 
 
 class Sheet(dict[str, Calendar]):
@@ -34,19 +35,32 @@ class Sheet(dict[str, Calendar]):
         self.book(plan, -1)
 
 
-def capped(
-    sheet: Mapping[str, Calendar], links: Iterable[str], network: Network, share: Fraction, begin_us: int, end_us: int
-) -> Sheet:
-    """Copies of the links on [begin, end), in which no more is free than keeps each below `share` of its capacity; nothing elsewhere."""
-    out = Sheet({})
-    for link_id in links:
-        calendar, link = sheet[link_id], network.links[link_id]
-        most = int(share * link.payload_bps(link.capacity_bps))
-        capacity_times, capacity = (np.array(column, np.int64) for column in zip(*calendar.capacity, strict=True))
-        changes = np.concatenate((calendar.times[: calendar.n], capacity_times))
-        cuts = np.unique(np.append(changes[(changes > begin_us) & (changes < end_us)], begin_us))
-        free = calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], cuts, "right") - 1]
-        booked = capacity[np.searchsorted(capacity_times, cuts, "right") - 1] - free
-        room = np.minimum(free, most - booked)
-        out[link_id] = Calendar([(DISTANT_PAST_US, 0), *zip(cuts.tolist(), room.tolist(), strict=True), (end_us, 0)])
-    return out
+def room_at(calendar: Calendar, instants: Ints, most_bps: int) -> Ints:
+    """What may be booked at each instant: no more than is free, nor than takes what is booked altogether above `most_bps`."""
+    capacity_times, capacity = (np.array(column, np.int64) for column in zip(*calendar.capacity, strict=True))
+    free = calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], instants, "right") - 1]
+    booked = capacity[np.searchsorted(capacity_times, instants, "right") - 1] - free
+    room: Ints = np.minimum(free, most_bps - booked)
+    return room
+
+
+def most_on(link: Link, share: Fraction) -> int:
+    """bit/s that are `share` of a link."""
+    return int(share * link.payload_bps(link.capacity_bps))
+
+
+class Capped(Sheet):
+    """Copies on [begin, end), in which no more is free than keeps each link below `share` of its capacity; nothing is free elsewhere."""
+
+    def __init__(self, calendars: Mapping[str, Calendar], network: Network, share: Fraction, begin_us: int, end_us: int) -> None:
+        super().__init__(calendars)
+        self._network, self._share, self._begin_us, self._end_us = network, share, begin_us, end_us
+
+    def __missing__(self, link_id: str) -> Calendar:
+        whole = self._calendars[link_id]
+        changes = np.append(whole.times[: whole.n], np.array([begin for begin, _ in whole.capacity], np.int64))
+        cuts = np.unique(np.append(changes[(changes > self._begin_us) & (changes < self._end_us)], self._begin_us))
+        room = room_at(whole, cuts, most_on(self._network.links[link_id], self._share))
+        calendar = Calendar([(DISTANT_PAST_US, 0), *zip(cuts.tolist(), room.tolist(), strict=True), (self._end_us, 0)])
+        self[link_id] = calendar
+        return calendar

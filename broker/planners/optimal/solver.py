@@ -48,13 +48,18 @@ class Program(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """`values` is None when no point was found; `prices` (of the rows) is None for integer programs and where the solver gave none."""
+    """`values` is None when no point was found; `prices` (of the rows) is None for integer programs and where the solver gave none.
+
+    `settled`: the solver is done with it, so it is optimal, or infeasible when there are no values.
+    """
 
     values: Floats | None
     prices: Floats | None
     bound: float | None
-    optimal: bool
-    solver: str
+    settled: bool
+
+
+NOTHING = Answer(None, None, None, settled=False)
 
 
 @dataclass
@@ -87,7 +92,7 @@ class Solver:
             return self._once("gscip", program, limit)
         if program.variables <= MOST_FOR_GLOP:
             answer = self._once("glop", program, limit / 2)
-            if answer.values is not None or self.exhausted:
+            if answer.settled or self.exhausted:
                 return answer
             limit = min(limit, self.time_limit_s - self.spent_s)
         return self._once("pdlp", program, limit)
@@ -95,17 +100,17 @@ class Solver:
     def _once(self, name: str, program: Program, limit_s: float) -> Answer:
         if self.exhausted:
             self._trouble("cancelled" if self.stopped else "the time limit struck")
-            return Answer(None, None, None, False, name)
+            return NOTHING
         try:
             result = _call(name, program, max(limit_s, _LEAST_S), self.cancelled)
-        except (ImportError, RuntimeError, ValueError) as error:
+        except Exception as error:  # whatever it is, the list planners' answer stands; MathOpt's own class has no public home
             self._trouble(f"{name} failed: {error}")
-            return Answer(None, None, None, False, name)
+            return NOTHING
         self.spent_s += result.solve_stats.solve_time.ToTimedelta().total_seconds()
         if name not in self.used:
             self.used.append(name)
-        answer = _read(name, program, result)
-        if not answer.optimal:
+        answer = _read(program, result)
+        if not answer.settled:
             self._trouble("cancelled" if self.stopped else f"{name} stopped: {_reason(result)}")
         return answer
 
@@ -136,11 +141,13 @@ def _call(name: str, program: Program, limit_s: float, cancelled: Callable[[], b
 def _parameters(name: str, limit_s: float) -> "parameters_pb2.SolveParametersProto":
     from ortools.math_opt import parameters_pb2
 
-    parameters = parameters_pb2.SolveParametersProto(threads=1, random_seed=1)
+    parameters = parameters_pb2.SolveParametersProto(threads=1)
     parameters.time_limit.FromNanoseconds(int(limit_s * 1e9))
     if name == "pdlp":
         criteria = parameters.pdlp.termination_criteria.simple_optimality_criteria
         criteria.eps_optimal_relative = criteria.eps_optimal_absolute = _PDLP_ACCURACY
+    else:
+        parameters.random_seed = 1  # PDLP has no use for one and says so
     if name == "gscip":
         parameters.relative_gap_tolerance = 0.0
         parameters.absolute_gap_tolerance = 0.0
@@ -169,24 +176,23 @@ def _model(program: Program) -> "model_pb2.ModelProto":
     return model
 
 
-def _read(name: str, program: Program, result: "result_pb2.SolveResultProto") -> Answer:
+def _read(program: Program, result: "result_pb2.SolveResultProto") -> Answer:
     from ortools.math_opt import result_pb2
 
-    optimal = result.termination.reason == result_pb2.TERMINATION_REASON_OPTIMAL
-    bound = result.termination.objective_bounds.dual_bound
-    if not result.solutions or not result.solutions[0].HasField("primal_solution"):
-        return Answer(None, None, None, False, name)
+    reason = result.termination.reason
+    if reason == result_pb2.TERMINATION_REASON_INFEASIBLE:
+        return NOTHING._replace(settled=True)
+    optimal = reason == result_pb2.TERMINATION_REASON_OPTIMAL
+    # Half-way through, a simplex method has a basis that carries nothing yet.
+    if not result.solutions or not result.solutions[0].HasField("primal_solution") or not (optimal or program.whole is not None):
+        return NOTHING
     first = result.solutions[0]
     values = _dense(first.primal_solution.variable_values, program.variables)
-    if not np.isfinite(values).all():
-        return Answer(None, None, None, False, name)
-    # Half-way through, simplex has a basis that carries nothing yet: only optimal points of GLOP are points at all.
-    if name == "glop" and not optimal:
-        return Answer(None, None, None, False, name)
     prices = None
     if first.HasField("dual_solution"):
         prices = _dense(first.dual_solution.dual_values, len(program.row_lower))
-    return Answer(values, prices, bound if np.isfinite(bound) else None, optimal, name)
+    bound = result.termination.objective_bounds.dual_bound
+    return Answer(values, prices, bound if np.isfinite(bound) else None, optimal)
 
 
 def _reason(result: "result_pb2.SolveResultProto") -> str:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies and answers of changes of the network."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field
+
+from broker.api.fields import Body
+from broker.api.schemas import LinkBody, LinkOut, OnBroken, WaitingReason
+
+MOST_LINKS = 10_000
+
+
+class TopologyBody(Body):
+    """The links of NET.json: what GET /v1/topology answers can be sent back as it is."""
+
+    links: list[LinkBody] = Field(max_length=MOST_LINKS)
+    prune: bool = Field(default=True, strict=True, description="delete the links that are not named; false: only add and change")
+    on_broken: OnBroken = "refuse"
+    revision: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
+        default=None, description="of the topology that was read; as If-Match, which comes first"
+    )
+
+
+class TopologyLink(BaseModel):
+    id: str
+    source: str
+    target: str
+    capacity_bps: int
+    mtu_bytes: int | None
+    channel_bps: int | None
+    slot_us: int
+    metric: int | None
+    available: list[dict[str, Any]]
+
+
+class TopologyOut(BaseModel):
+    """The network without hosts' NICs and without windows."""
+
+    links: list[TopologyLink]
+    revision: int
+
+
+class OutcomeOut(BaseModel):
+    """What became, or in a preview would become, of a transfer that loses its place on a link."""
+
+    id: str
+    label: str | None
+    priority: int
+    state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
+    limited_by: str = Field(description="the link")
+    promised_finish: str | None
+    finish_before: str | None
+    finish: str | None = Field(description="by the new plan; null: the rest could not be booked anew")
+    broken: bool = Field(description="it ends later than promised, or not at all")
+    reason: WaitingReason | None = Field(description="why, where the promise is broken")
+
+
+class Settled(BaseModel):
+    replanned: list[str] = Field(description="transfers that lost their place and were planned anew, the most important first")
+    broken: list[str] = Field(description="of these: the ones that cannot keep their promise")
+    outcomes: list[OutcomeOut] = Field(description="what became of each; of the first 1000")
+    preview: bool = Field(description="true: nothing was changed")
+
+
+class LinkChangeOut(LinkOut, Settled):
+    pass
+
+
+class WindowAddedOut(LinkChangeOut):
+    window: str = Field(description="id of the new window")
+
+
+class LinkDeletedOut(Settled):
+    id: str
+    deleted: bool
+
+
+class TopologyChangeOut(Settled):
+    created: list[str]
+    changed: list[str]
+    deleted: list[str]
+    unchanged: int
+    cut_off: list[str] = Field(description="hosts whose node no link of the network touches")
+    revision: int

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/topology: the whole network at once."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from broker.api import network_answers, render
+from broker.api.context import BrokerDependency, ExpectedRevision, Operator, Reader, etag
+from broker.api.network_schemas import TopologyBody, TopologyChangeOut, TopologyOut
+from broker.api.routes.transfers import REFUSALS
+from broker.core.network import Link
+from broker.core.request import FieldProblem
+from broker.desk.command import Preview
+from broker.desk.topology import PutTopology
+from broker.store import bookings
+
+router = APIRouter(prefix="/v1/topology", tags=["links"])
+
+
+@router.get("", response_model=TopologyOut, responses=REFUSALS)
+async def show(broker: BrokerDependency, _: Reader) -> Response:
+    """The network as PUT takes it: every link but hosts' NICs, without windows."""
+    async with broker.database.transaction() as connection:
+        # The revision first: what a change in between adds is then met with a revision that is too old, never the other way round.
+        revision = await bookings.topology_version(connection)
+        records = await bookings.load_links(connection)
+    links = [network_answers.topology_link(record.link) for record in records.values() if record.host is None]
+    return render.answer({"links": links, "revision": revision}, headers={"ETag": etag(revision)})
+
+
+@router.put("", response_model=TopologyChangeOut, responses=REFUSALS)
+async def put(
+    body: TopologyBody,
+    broker: BrokerDependency,
+    caller: Operator,
+    revision: ExpectedRevision,
+    preview: Annotated[bool, Query(description="change nothing, and answer what would be with on_broken=replan")] = False,
+) -> Response:
+    """Make the network exactly this, in one step. Hosts' NICs and windows stay as they are.
+
+    Where this takes capacity from under bookings, it is refused with the promises that would break, unless `on_broken` is `replan`.
+    The same document a second time changes nothing.
+    """
+    links = [network_answers.link_of(item) for item in body.links]
+    network_answers.refuse(_mistakes(links))
+    expected = body.revision if revision is None else revision
+    command = PutTopology(links, caller.id, body.prune, preview or body.on_broken == "replan", expected, broker.policy)
+    done = await broker.desk.submit(Preview(command) if preview else command)
+    answer: dict[str, Any] = {
+        "created": done.created,
+        "changed": done.changed,
+        "deleted": done.deleted,
+        "unchanged": done.unchanged,
+        "cut_off": done.cut_off,
+        "revision": done.revision,
+    }
+    return render.answer(answer | network_answers.settled(done.outcomes, preview), headers={"ETag": etag(done.revision)})
+
+
+def _mistakes(links: list[Link]) -> list[FieldProblem]:
+    found: list[FieldProblem] = []
+    first: dict[str, int] = {}
+    for number, link in enumerate(links):
+        if first.setdefault(link.id, number) != number:
+            found.append(FieldProblem(f"links.{number}.id", f"{link.id!r} is the id of links.{first[link.id]} already"))
+        found.extend(network_answers.mistakes(link, f"links.{number}."))
+    return found

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real and synthetic networks by name, from the package topohub (SNDlib, Internet Topology Zoo, backbones, CAIDA, Gabriel graphs).
+
+They know places and distances, and nothing of capacities: those are the caller's.
+"""
+
+import re
+import unicodedata
+from difflib import get_close_matches
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, NamedTuple
+
+from broker.core.network import Link
+
+_LONGEST_NAME = 60  # two of them and a "--" are a link's id, which has 128 characters
+
+
+class UnknownTopology(Exception):
+    def __init__(self, name: str) -> None:
+        near = get_close_matches(name, names(), n=3, cutoff=0.5)
+        also = f"; did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"{name!r} is no file, and no network of topohub{also} `bwb link import --list` names them all")
+
+
+class Equal(NamedTuple):
+    """What all links of an imported network have in common."""
+
+    capacity_bps: int
+    mtu_bytes: int | None = None
+    channel_bps: int | None = None
+    slot_us: int = 1
+    metric: int | None = None  # None: the distance
+
+
+def names(search: str = "") -> list[str]:
+    """group/name of every network, those that contain `search`."""
+    found = sorted(_walk(files("topohub") / "data", ""))
+    return [name for name in found if search.casefold() in name.casefold()]
+
+
+def links(name: str, equal: Equal) -> list[Link]:
+    """Each adjacency as two directed links, whose metric is the distance in whole kilometres, at least 1. Raises UnknownTopology."""
+    if name not in names():
+        raise UnknownTopology(name)
+    import topohub  # type: ignore[import-untyped]
+
+    graph = topohub.get(name)
+    nodes = _node_names(graph["nodes"])
+    made: dict[str, Link] = {}
+    for edge in graph["edges"]:
+        metric = equal.metric if equal.metric is not None or "dist" not in edge else max(round(edge["dist"]), 1)
+        ends = nodes[edge["source"]], nodes[edge["target"]]
+        for source, target in (ends, ends[::-1]):
+            link_id = f"{source}--{target}"
+            number = 2
+            while link_id in made:
+                link_id, number = f"{source}--{target}#{number}", number + 1
+            made[link_id] = Link(
+                link_id,
+                source,
+                target,
+                equal.capacity_bps,
+                mtu_bytes=equal.mtu_bytes,
+                channel_bps=equal.channel_bps,
+                slot_us=equal.slot_us,
+                metric=metric,
+            )
+    return list(made.values())
+
+
+def _walk(folder: Traversable, prefix: str) -> list[str]:
+    found = []
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found += _walk(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".json"):
+            found.append(prefix + entry.name.removesuffix(".json"))
+    return found
+
+
+def _node_names(nodes: list[dict[str, Any]]) -> dict[Any, str]:
+    """A name of the broker's for each node: in ASCII, without blanks, none twice."""
+    plain = {node["id"]: _plain(str(node.get("name") or "")) for node in nodes}
+    often = {name for name in plain.values() if list(plain.values()).count(name) > 1}
+    return {key: f"{name or 'node'}-{_plain(str(key))}" if name in often or not name else name for key, name in plain.items()}
+
+
+def _plain(text: str) -> str:
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9.]+", "-", ascii_text)[:_LONGEST_NAME].strip("-.")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ALAP, as late as possible: VBLS looking back from the deadline, so that the near future stays free for those who are in a hurry.
+
+Every instant is used as late as it can be, so of all plans that meet the deadline this one starts latest, and of several paths the one
+that starts latest is taken. Rounding falls on the first row. A request of class 2 starts as late as at least Rmin is free for the whole
+holding time. Under limits on reprogramming the start is the latest from which VBLS under the same limits meets the deadline.
+"""
+
+from broker.core.network import Network
+from broker.core.plan import Plan, Refusal, Rows
+from broker.core.profile import mirrored_profiles
+from broker.core.reprogramming import Limits
+from broker.core.request import Request
+from broker.core.units import MICROBITS_PER_BYTE, US_PER_S, round_up
+from broker.planners import along
+from broker.planners.refusals import nowhere_held, too_late, without_deadline
+from broker.planners.signature import Calendars, Task, candidates
+
+
+class Alap:
+    name = "alap"
+    books = True
+
+    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
+        if request.deadline_us is None:
+            return without_deadline(self.name, "plans backwards from the deadline")
+        tasks = candidates(request, network)
+        if isinstance(tasks, Refusal):
+            return tasks
+        # Mirrored: from the deadline on, and no later than not_before.
+        found = along.best_of(tasks, -request.deadline_us, -request.not_before_us, _Backwards(request, calendars, fewest_rows))
+        if found is None:
+            return nowhere_held(request) if request.volume_bytes is None else too_late(request)
+        task, rows = found
+        rows = _mirrored(rows)
+        if task.duration_us:
+            rows = along.held(task, calendars, rows[0][0], along.limits_of(request.options, task.slot))
+        return along.plan_of(task, rows)
+
+    def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
+        tasks = candidates(request, network)
+        if request.volume_bytes is None or isinstance(tasks, Refusal):
+            return 0
+        most = max(
+            along.most_bits(task, calendars, request.not_before_us, task.deadline_us, along.limits_of(request.options, task.slot))
+            for task in tasks
+        )
+        return most * US_PER_S // MICROBITS_PER_BYTE
+
+
+class _Backwards:
+    """An attempt on one path, in mirrored time."""
+
+    def __init__(self, request: Request, calendars: Calendars, fewest_rows: bool) -> None:
+        self._request = request
+        self._calendars = calendars
+        self._fewest_rows = fewest_rows
+
+    def __call__(self, task: Task, last_us: int) -> Rows | None:
+        first = -task.deadline_us
+        if task.duration_us:
+            return along.constant(task, self._calendars, first, last_us, along.least_rate(task), mirrored_profiles)
+        limits = along.limits_of(self._request.options, task.slot)
+        fewest = self._fewest_rows or limits is not None
+        rows = along.varying(task, self._calendars, first, last_us, fewest, mirrored_profiles)
+        if rows is None or limits is None or limits.kept_by(_mirrored(rows)):
+            return rows
+        return self._limited(task, -last_us, -rows[-1][1], limits)
+
+    def _limited(self, task: Task, earliest_us: int, latest_us: int, limits: Limits) -> Rows | None:
+        """Halving: if VBLS meets the deadline from an instant on, so it does from every earlier one."""
+        low, high = round_up(earliest_us, task.slot) // task.slot, latest_us // task.slot
+        best = along.limited(task, self._calendars, low * task.slot, task.deadline_us, limits)
+        while best is not None and low < high:
+            middle = (low + high + 1) // 2
+            later = along.limited(task, self._calendars, middle * task.slot, task.deadline_us, limits)
+            if later is None:
+                high = middle - 1
+            else:
+                best, low = later, max(middle, later[0][0] // task.slot)
+        return None if best is None else _mirrored(best)
+
+
+def _mirrored(rows: Rows) -> Rows:
+    return [(-end, -begin, rate) for begin, end, rate in reversed(rows)]

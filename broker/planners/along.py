@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one candidate path can do for a request: rows (begin, end, rate) that finish earliest, or None; and which candidate is best.
+
+Everything looks ahead. A planner that looks back (`alap`) gives mirrored profiles and instants, and mirrors the rows that it gets.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from broker.core import scans
+from broker.core.plan import Plan, Rows, Segment
+from broker.core.profile import Profiles, profile_between, profiles
+from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
+from broker.core.request import Options
+from broker.core.scans import Int64Array
+from broker.core.units import FOREVER_US, US_PER_S, round_down, round_up
+from broker.planners.signature import Calendars, Task
+
+_FIRST_ROWS = 64
+_MORE_ROWS = 8
+
+Attempt = Callable[[Task, int], Rows | None]  # the earliest finish of a task, which must not be after the instant
+
+
+def best_of(tasks: Sequence[Task], begin_us: int, deadline_us: int, attempt: Attempt) -> tuple[Task, Rows] | None:
+    """The task that finishes first, the earlier one among equals. Each has to be earlier than those before it."""
+    if len(tasks) == 1:
+        rows = attempt(tasks[0], deadline_us)
+        return None if rows is None else (tasks[0], rows)
+    best = None
+    for task in tasks:
+        if _ideal_finish(task, begin_us) <= deadline_us:
+            rows = attempt(task, deadline_us)
+            if rows is not None:
+                best = task, rows
+                deadline_us = rows[-1][1] - 1
+    return best
+
+
+def _ideal_finish(task: Task, begin_us: int) -> int:
+    """When the whole path would be free."""
+    duration = task.duration_us or -(-task.bits * US_PER_S // task.rate_max)
+    return round_up(begin_us, task.slot) + round_up(duration, task.slot)
+
+
+def limits_of(options: Options, slot: int) -> Limits | None:
+    if options.most_segments is None and options.shortest_segment_us is None:
+        return None
+    return Limits(options.most_segments, round_up(options.shortest_segment_us or 0, slot))
+
+
+def varying(
+    task: Task, calendars: Calendars, begin_us: int, deadline_us: int, fewest_rows: bool, source: Profiles = profiles
+) -> Rows | None:
+    """VBLS on one path."""
+    path, bits, rate_max, rate_min, channel, slot, _, _ = task
+    room = _FIRST_ROWS
+    for times, free, n, limit in source(path, calendars, begin_us, deadline_us):
+        while True:
+            out = np.empty((room, 3), np.int64)
+            status, count = scans.varying_bandwidth(
+                times, free, n, begin_us, deadline_us, limit, bits, rate_max, rate_min, channel, slot, fewest_rows, out
+            )
+            if status != scans.OUT_OF_ROOM:
+                break
+            room *= _MORE_ROWS
+        if status == scans.FOUND:
+            rows: Rows = out[:count].tolist()
+            return rows
+        if status != scans.OUT_OF_PROFILE:
+            break
+    return None
+
+
+def limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: int, limits: Limits) -> Rows | None:
+    """VBLS on one path with few rows, or rows that are not short (see `core.reprogramming`)."""
+    free = varying(task, calendars, begin_us, deadline_us, fewest_rows=True)
+    if free is None or limits.kept_by(free):
+        return free
+    begin, deadline = round_up(begin_us, task.slot), round_down(deadline_us, task.slot)
+    room = _FIRST_ROWS
+    for profile in profiles(task.path, calendars, begin, deadline):
+        end = min(deadline, round_down(profile.limit_us, task.slot))
+        status = scans.OUT_OF_ROOM
+        while status == scans.OUT_OF_ROOM and begin < end:
+            rates = np.empty((room, 3), np.int64)
+            status, count = scans.rates_between(
+                profile.times, profile.free, profile.n, begin, end, task.rate_max, task.rate_min, task.channel, task.slot, rates
+            )
+            rows = earliest_rows(rates[:count], task.bits, limits, task.slot)
+            if rows is not None:
+                return rows
+            room *= _MORE_ROWS
+    return None
+
+
+def constant(
+    task: Task, calendars: Calendars, begin_us: int, deadline_us: int, rate_bps: int, source: Profiles = profiles
+) -> Rows | None:
+    """One row at `rate_bps` (whole channels), for the holding time or until the volume is through: FBLS on one path."""
+    duration = task.duration_us or round_up(-(-task.bits * US_PER_S // rate_bps), task.slot)
+    for times, free, n, limit in source(task.path, calendars, begin_us, deadline_us):
+        status, begin = scans.fixed_bandwidth(
+            times, free, n, begin_us, deadline_us, limit,
+            min(duration, FOREVER_US),  # an exabyte at 1 bit/s outgrows 64 bits, and no deadline lies so far ahead
+            rate_bps, task.slot,
+        )  # fmt: skip
+        if status == scans.FOUND:
+            return [(begin, begin + duration, rate_bps)]
+        if status != scans.OUT_OF_PROFILE:
+            break
+    return None
+
+
+def least_rate(task: Task) -> int:
+    """The least rate in whole channels that a request of class 2 takes."""
+    return round_up(max(task.rate_min, 1), task.channel)
+
+
+def held(task: Task, calendars: Calendars, begin_us: int, limits: Limits | None) -> Rows:
+    """Rows that hold a task of class 2 from `begin_us` on, as fast as limits allow; its least rate is free all the time."""
+    rates = _rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
+    free: Rows = rates.tolist()
+    return free if limits is None or limits.kept_by(free) else fullest_rows(rates, limits)
+
+
+def most_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limits: Limits | None) -> int:
+    """Whole bits, at most those of the task, that VBLS carries on [begin, end)."""
+    profile = profile_between(task.path, calendars, begin_us, end_us)
+    bits = scans.volume_between(
+        profile.times, profile.free, profile.n, begin_us, end_us, task.rate_max, task.rate_min, task.channel, task.slot, task.bits
+    )
+    if limits is None or not bits:
+        return int(bits)
+    begin, end = round_up(begin_us, task.slot), round_down(end_us, task.slot)
+    rates = _rates(task, calendars, begin, end, task.rate_min)
+    return most_in_rows(rates, task.bits, limits, task.slot)
+
+
+def _rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
+    """What may be booked on [begin, end), both on slots."""
+    profile = profile_between(task.path, calendars, begin_us, end_us)
+    room = _FIRST_ROWS
+    while True:
+        rates = np.empty((room, 3), np.int64)
+        status, count = scans.rates_between(
+            profile.times, profile.free, profile.n, begin_us, end_us, task.rate_max, rate_min, task.channel, task.slot, rates
+        )
+        if status == scans.FOUND:
+            return rates[:count]
+        room *= _MORE_ROWS
+
+
+def plan_of(task: Task, rows: Rows) -> Plan:
+    path = task.path
+    return Plan(tuple([Segment(begin, end, rate, path) for begin, end, rate in rows]))

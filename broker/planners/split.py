@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VBLS over several paths at once: `options.split`.
+
+At every instant the candidate paths together carry as much as they can (`core.side_by_side`), Rmax and `rate_min_bps` being limits of
+the sum. Since nothing that is carried earlier hinders what comes later, the finish is the earliest that these paths allow, but for the
+rounding of rates: less than one bit/s or channel a path, where filling one path after the other is not optimal. Never later than on the
+best single path, because that plan is taken if it is not beaten.
+
+Not optimal in three respects: paths whose slots do not divide one another are not combined (the first ones count); at most `_MOST_PATHS`
+are; and limits on reprogramming are kept by falling back to one path where the split plan breaks them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.core import scans
+from broker.core.network import Network
+from broker.core.plan import Plan, Refusal, Rows, Segment, coalesced, total_rates
+from broker.core.profile import profiles_of_groups
+from broker.core.request import Request
+from broker.core.scans import Int64Array
+from broker.core.side_by_side import rates_side_by_side
+from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, round_up
+from broker.planners.along import limits_of
+from broker.planners.signature import Calendars, Task, candidates
+
+_MOST_PATHS = 16
+_FIRST_ROWS = 64
+_MORE_ROWS = 8
+
+
+class _Paths(NamedTuple):
+    """Candidate paths side by side. `groups`: links that the same paths use; `members[p, g]`: path p uses group g."""
+
+    tasks: list[Task]
+    groups: list[list[str]]
+    members: NDArray[np.bool_]
+    channels: Int64Array
+    slot: int
+    rate_max: int
+
+    @property
+    def deadline_us(self) -> int:
+        return self.tasks[0].deadline_us
+
+
+def earlier(request: Request, network: Network, calendars: Calendars, single: Plan | None) -> Plan | None:
+    """The plan over several paths, if it finishes before the `single` one; else that one."""
+    paths = _paths(request, network)
+    if paths is None:
+        return single
+    deadline = paths.deadline_us if single is None else min(paths.deadline_us, single.finish_us - 1)
+    rows, _ = _rows(request, paths, calendars, deadline)
+    if not rows:
+        return single
+    plan = _plan(paths, _trimmed(request, paths, rows))
+    limits = limits_of(request.options, paths.slot)
+    return plan if limits is None or all(limits.kept_by(programmed) for programmed in _programmed(plan)) else single
+
+
+def most_bits(request: Request, network: Network, calendars: Calendars) -> int:
+    """Whole bits, at most those of the request, that the paths together carry by the deadline."""
+    paths = _paths(request, network)
+    if paths is None or limits_of(request.options, paths.slot) is not None:
+        return 0
+    _, missing = _rows(request, paths, calendars, paths.deadline_us)
+    return paths.tasks[0].bits - missing
+
+
+def _paths(request: Request, network: Network) -> _Paths | None:
+    """What the request may use side by side; None when that is less than two paths."""
+    tasks = candidates(replace(request, rate_min_bps=None), network)
+    if isinstance(tasks, Refusal):
+        return None
+    together: list[Task] = []
+    for task in tasks:
+        if len(together) < _MOST_PATHS and all(task.slot % other.slot == 0 or other.slot % task.slot == 0 for other in together):
+            together.append(task)
+    if len(together) < 2:
+        return None
+    users: dict[str, set[int]] = {}
+    for index, task in enumerate(together):
+        for link_id in task.path:
+            users.setdefault(link_id, set()).add(index)
+    groups: dict[frozenset[int], list[str]] = {}
+    for link_id, indices in users.items():
+        groups.setdefault(frozenset(indices), []).append(link_id)
+    members = np.array([[index in group for group in groups] for index in range(len(together))], np.bool_)
+    channels = np.array([task.channel for task in together], np.int64)
+    rate_max = min(request.rate_max_bps or MAX_RATE_BPS, sum(task.rate_max for task in together), MAX_RATE_BPS)
+    return _Paths(together, list(groups.values()), members, channels, max(task.slot for task in together), rate_max)
+
+
+def _rows(request: Request, paths: _Paths, calendars: Calendars, deadline_us: int) -> tuple[list[list[int]], int]:
+    """(rows (begin, end, rate of each path) that are done by the deadline, if any; bits that are missing)."""
+    slot, task = paths.slot, paths.tasks[0]
+    begin, deadline = round_up(request.not_before_us, slot), round_down(deadline_us, slot)
+    duration = 0 if request.duration_us is None else min(round_up(request.duration_us, slot), FOREVER_US)
+    room, missing = _FIRST_ROWS, task.bits
+    for group_profiles, limit in profiles_of_groups(paths.groups, calendars, begin, deadline):
+        offsets = np.cumsum([0, *(profile.n for profile in group_profiles)], dtype=np.int64)
+        times = np.concatenate([profile.times[: profile.n] for profile in group_profiles])
+        free = np.concatenate([profile.free[: profile.n] for profile in group_profiles])
+        end = min(deadline, round_down(limit, slot))
+        while True:
+            out = np.empty((room, 2 + len(paths.tasks)), np.int64)
+            status, count, missing = rates_side_by_side(
+                times, free, offsets, paths.members, paths.channels, paths.rate_max, request.rate_min_bps or 1, begin, end, slot,
+                task.bits, duration, out,
+            )  # fmt: skip
+            if status != scans.OUT_OF_ROOM:
+                break
+            room *= _MORE_ROWS
+        if status == scans.FOUND:
+            return out[:count].tolist(), 0
+    return [], int(missing)
+
+
+def _trimmed(request: Request, paths: _Paths, rows: list[list[int]]) -> list[list[int]]:
+    """The end brought to the slots of the paths that are used, which may be finer than those of all."""
+    slot = max(task.slot for task, *rates in zip(paths.tasks, *(row[2:] for row in rows), strict=True) if any(rates))
+    if slot == paths.slot:
+        return rows
+    if request.duration_us is not None:
+        end = rows[0][0] + round_up(request.duration_us, slot)
+    else:
+        before = sum(sum(rates) * (stop - begin) for begin, stop, *rates in rows[:-1])
+        begin, _, *rates = rows[-1]
+        end = begin + round_up(-(-(paths.tasks[0].bits * US_PER_S - before) // sum(rates)), slot)
+    return [[begin, min(stop, end), *rates] for begin, stop, *rates in rows if begin < end]
+
+
+def _plan(paths: _Paths, rows: list[list[int]]) -> Plan:
+    segments = (
+        Segment(begin, end, rate, task.path)
+        for begin, end, *rates in rows
+        for rate, task in zip(rates, paths.tasks, strict=True)
+        if rate
+    )
+    return Plan(coalesced(segments))
+
+
+def _programmed(plan: Plan) -> Iterator[Rows]:
+    """The rows of each path, and those of the sum: whoever counts them, the limits hold."""
+    for path in {segment.path for segment in plan.segments}:
+        yield [segment[:3] for segment in plan.segments if segment.path == path]
+    yield total_rates(plan.segments)
