@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 PATHS = {Kind.PLAN: "plans", Kind.SIMULATION: "simulations"}
 _PREFIXES = {Kind.PLAN: "plan", Kind.SIMULATION: "sim"}  # of ids: the client tells by them where a job is to be found
-_INSIDE = ("agreement", "table_csv", "plot_png")  # parts of results that are asked for otherwise
+_INSIDE = ("agreement", "plot_png")  # parts of results that are asked for otherwise
 
 
 def key_of(caller: Principal, given: str | None, body: bytes, kind: Kind) -> Key | None:

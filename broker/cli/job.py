@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from broker.cli import context
+from broker.cli import context, simulate_show
 from broker.cli.context import AsJson, StateDir
 from broker.cli.progress import Bar
 from broker.cli.quantities import DURATION, show_duration, show_size, show_time
@@ -239,7 +239,7 @@ def _show(found: Job, as_json: bool) -> None:
     elif found["result"] is not None and found["kind"] == "plan":
         _show_plan(found["id"], found["result"])
     elif found["result"] is not None:
-        context.say("the result: --json, --csv FILE, --plot FILE")
+        simulate_show.show(found["result"])
 
 
 def _state(found: Job) -> Text:

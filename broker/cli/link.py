@@ -371,10 +371,11 @@ def _show_topology_change(done: TopologyChange, dry_run: bool) -> None:
     counts = ", ".join(f"{len(ids)} {what}" for what, ids in (
         ("created", done["created"]), ("changed", done["changed"]), ("deleted", done["deleted"])))  # fmt: skip
     context.say(f"{'would be' if dry_run else 'links'}: {counts}; {done['unchanged']} stay as they are")
+    if done["cut_off"]:
+        context.say(f"hosts that nothing leads to: {', '.join(done['cut_off'])}", "yellow")
     for title, style, transfers in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
         if transfers:
-            names = [item if isinstance(item, str) else str(item.get("id")) for item in transfers]
-            context.say(f"{title}: {', '.join(names)}", style)
+            context.say(f"{title}: {', '.join(transfers)}", style)
 
 
 def _capacity(found: Link) -> str:

@@ -2,21 +2,22 @@
 """`bwb plan`: plan requests on a network offline. No server, no database, no clock: files in, a plan out."""
 
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from broker.core.request import DEFAULT_PATHS, MAX_PATHS
+
 if TYPE_CHECKING:  # numba and rich load only when there is something to plan
-    from rich.console import RenderableType
+    from broker.cli.plan_outcome import Outcome
+    from broker.core.network import Network
+    from broker.core.request import Request
 
-    from broker.core.plan import Plan
-    from broker.planners.sequence import Decision, Schedule
-
-_PICTURE_COLUMNS = 18
-_BARS = " ▁▂▃▄▅▆▇█"
-_ASCII_BARS = " .:-=+*%#"
+_DEFAULT = "vbls"
 
 
 def plan_command(
@@ -25,16 +26,39 @@ def plan_command(
         Path, typer.Option(metavar="REQ.json", help="The transfers to plan, in the order in which they are served.")
     ],
     planner: Annotated[
-        str, typer.Option(metavar="NAME", help="vbls: whatever is free, the earliest finish. fbls: one fixed rate.")
-    ] = "vbls",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead of a table.")] = False,
+        str | None, typer.Option(metavar="NAME", help="One of the planners above, or several, with commas: they are compared.")
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Compare all planners (or those that --planner names).")] = False,
+    objective: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What optimal minds: congestion (default), admitted, volume or completion."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="How long optimal's solvers may take in all (default: 30).")
+    ] = None,
+    paths: Annotated[
+        int,
+        typer.Option(metavar="K", min=1, max=MAX_PATHS, help="From how many shortest paths to choose, where a request does not say."),
+    ] = DEFAULT_PATHS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Plan transfers on a network described in files, without a server.
 
-    Requests are taken in file order: each is planned on what those before it
-    left free, checked, and booked. The answer depends on the two files alone.
-    Refused requests are part of the answer (exit status 0); a file that cannot
-    be used is not (exit status 2).
+    The answer depends on the two files alone. Refused requests are part of it
+    (exit status 0); a file that cannot be used is not (exit status 2).
+
+    \b
+    Planners (docs/planning.md says more)
+      vbls       whatever is free at every instant: the earliest finish
+      fbls       one fixed rate, as early as it is free throughout
+      spaghetti  the one smallest rate from not_before to the deadline
+      alap       as late as the deadline allows: the near future stays free
+      vifi       all together, one after the other at full rate; each no
+                 later than under ifs
+      ifs        fair sharing, as without any planning: it only predicts
+      optimal    all together, by linear programming, for an --objective
+    The first four take requests in file order, each on what those before it
+    left free.
 
     \b
     NET.json
@@ -46,153 +70,102 @@ def plan_command(
       mtu_bytes    rates are then payload, after all headers
       channel_bps  booked rates are multiples of it
       slot_us      booked times are multiples of it
-      metric       of several paths, the one with the least sum is taken
+      metric       paths with the least sum of it come first
 
     \b
     REQ.json
       {"requests": [{"id": "r1", "source": "A", "destination": "B",
                      "volume_bytes": 5000000000,
                      "not_before": "2026-01-01T00:00:00Z"}]}
-    A request may also have deadline, rate_max_bps, rate_min_bps, priority.
+    A request may also have
+      deadline, rate_max_bps, rate_min_bps, priority
+      duration_s   instead of volume_bytes: hold a path for so long, at a rate
+                   from rate_min_bps to rate_max_bps
+      paths        from how many shortest paths to choose (4)
+      path         the ids of the links to take instead
+      split        true: several paths may carry it at once
+      shortest_segment_s, most_segments
+                   how often its rate may change
 
     \b
-    Example
+    Examples
       bwb plan --network NET.json --requests REQ.json --planner fbls --json
+      bwb plan --network NET.json --requests REQ.json --planner vbls,vifi
     """
     from broker.cli.network_file import BadFile, read_network, read_requests
-    from broker.core.plan import PlanRejected
-    from broker.planners import PLANNERS
-    from broker.planners.sequence import plan_all
+    from broker.cli.plan_outcome import as_comparison, as_document
 
-    if planner not in PLANNERS:
-        _fail(f"--planner: {planner!r} is unknown; there are: {', '.join(sorted(PLANNERS))}", 2)
+    names = _names(planner, compare)
+    _check_optimal(names, objective, time_limit)
     try:
-        net, asked = read_network(network), read_requests(requests)
+        net, asked = read_network(network), read_requests(requests, paths)
     except BadFile as error:
         _fail(str(error), 2)
     for path, ignored in ((network, net.ignored), (requests, asked.ignored)):
         if ignored:
             typer.echo(f"{path}: unknown fields are ignored: {', '.join(ignored)}", err=True)
-    try:
-        schedule = plan_all(PLANNERS[planner], asked.requests, net.network)
-    except PlanRejected as error:
-        _fail(f"the planner {planner} made a plan that breaks a rule (a bug of ours, please report it): {error}", 1)
+    outcomes = [_planned(name, objective, time_limit, asked.requests, net.network) for name in names]
+    for outcome in outcomes:
+        if outcome.trouble:
+            typer.echo(f"{outcome.planner}: {outcome.trouble}", err=True)
+    comparing = compare or len(outcomes) > 1
     if as_json:
         import orjson
 
-        typer.echo(orjson.dumps(as_document(planner, schedule), option=orjson.OPT_INDENT_2))
-    else:
-        from rich.console import Console
+        document = as_comparison(outcomes) if comparing else as_document(outcomes[0])
+        typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        return
+    from rich.console import Console
 
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter of some id still shows the plan
-        console = Console()
-        for part in as_table(planner, schedule, unicode=console.encoding.startswith("utf"), paths=console.width >= 100):
-            console.print(part)
+    from broker.cli.plan_show import comparison, tables
+
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter of some id still shows the plan
+    console = Console()
+    unicode = console.encoding.startswith("utf")
+    shown = comparison(outcomes, unicode, console.width) if comparing else tables(outcomes[0], unicode, console.width)
+    for part in shown:
+        console.print(part)
+
+
+def _names(planner: str | None, compare: bool) -> Sequence[str]:
+    from broker.planners import PLANNERS
+
+    if planner is None:
+        return list(PLANNERS) if compare else [_DEFAULT]
+    names = list(dict.fromkeys(name.strip() for name in planner.split(",")))
+    for name in names:
+        if name not in PLANNERS:
+            _fail(f"--planner: {name!r} is unknown; there are: {', '.join(PLANNERS)}", 2)
+    return names
+
+
+def _check_optimal(names: Sequence[str], objective: str | None, time_limit: float | None) -> None:
+    for option, value in (("--objective", objective), ("--time-limit", time_limit)):
+        if value is not None and "optimal" not in names:
+            _fail(f"{option} is for the planner optimal; with {', '.join(names)} leave it out, or add --planner optimal", 2)
+    if objective is not None:
+        from broker.planners.optimal import OBJECTIVES
+
+        if objective not in OBJECTIVES:
+            _fail(f"--objective: {objective!r} is unknown; there are: {', '.join(OBJECTIVES)}", 2)
+    if time_limit is not None and not (isfinite(time_limit) and time_limit > 0):
+        _fail(f"--time-limit: {time_limit:g} is not a number of seconds above 0", 2)
+
+
+def _planned(
+    name: str, objective: str | None, time_limit: float | None, requests: "Sequence[Request]", network: "Network"
+) -> "Outcome":
+    from broker.cli.patience import Work
+    from broker.cli.plan_outcome import outcome_of
+    from broker.core.plan import PlanRejected
+
+    try:
+        return Work(lambda work: outcome_of(name, objective, time_limit, requests, network, work), f"{name} plans").done()
+    except PlanRejected as error:
+        _fail(f"the planner {name} made a plan that breaks a rule (a bug of ours, please report it): {error}", 1)
 
 
 def _fail(text: str, status: int) -> NoReturn:
     typer.echo(f"error: {text}", err=True)
     raise typer.Exit(status)
-
-
-def as_document(planner: str, schedule: "Schedule") -> dict[str, Any]:
-    """The JSON form (design, section 4)."""
-    return {
-        "planner": planner,
-        "transfers": [_transfer(decision) for decision in schedule.decisions],
-        "metrics": {
-            "admitted": len(schedule.plans),
-            "congestion_factor": float(schedule.congestion_factor),
-            "makespan_s": schedule.makespan_us / 1_000_000,
-        },
-    }
-
-
-def _transfer(decision: "Decision") -> dict[str, Any]:
-    from broker.core.plan import Plan
-    from broker.core.units import format_time
-
-    plan, offer = decision.answer, decision.offer
-    if isinstance(plan, Plan):
-        return {
-            "id": decision.request.id,
-            "admitted": True,
-            "start": format_time(plan.start_us),
-            "finish": format_time(plan.finish_us),
-            "segments": [
-                {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate, "path": list(path)}
-                for begin, end, rate, path in plan.segments
-            ],
-            "reason": None,
-            "counter_offer": None,
-        }
-    finish = offer.earliest_finish_us if offer else None
-    return {
-        "id": decision.request.id,
-        "admitted": False,
-        "start": None,
-        "finish": None,
-        "segments": [],
-        "reason": f"{plan.code}: {plan.detail}",
-        "counter_offer": {
-            "earliest_finish": None if finish is None else format_time(finish),
-            "largest_volume_bytes": offer.largest_volume_bytes if offer else None,
-        },
-    }
-
-
-def as_table(planner: str, schedule: "Schedule", *, unicode: bool, paths: bool) -> "list[RenderableType]":
-    """For people: one row a transfer with its rate over the time of the whole schedule, then what was refused and why.
-
-    `paths` need a column of their own, which 80 characters have no room for.
-    """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from broker.cli.quantities import show_duration, show_rate
-    from broker.core.plan import Plan
-    from broker.core.units import format_time
-
-    plans = schedule.plans
-    begin, end = min((plan.start_us for plan in plans), default=0), max((plan.finish_us for plan in plans), default=1)
-    top = max((segment.rate_bps for plan in plans for segment in plan.segments), default=1)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("Transfer", "Start", "Finish", "Rate over time", *(("Path",) if paths else ())):
-        table.add_column(header, no_wrap=header not in ("Transfer", "Path"), overflow="fold")
-    refused = Text()
-    for decision in schedule.decisions:
-        name, plan = decision.request.id, decision.answer
-        if isinstance(plan, Plan):
-            along = dict.fromkeys(" ".join(segment.path) for segment in plan.segments)
-            table.add_row(
-                Text(name),
-                format_time(plan.start_us),
-                format_time(plan.finish_us),
-                Text(picture(plan, begin, end, top, _BARS if unicode else _ASCII_BARS)),
-                *([Text(", ".join(along))] if paths else []),
-            )
-            continue
-        table.add_row(Text(name), "refused")
-        refused.append(f"{name}: {plan.code}: {plan.detail}\n")
-        if decision.offer and decision.offer.earliest_finish_us is not None:
-            refused.append(f"    earliest finish without the deadline: {format_time(decision.offer.earliest_finish_us)}\n")
-        if decision.offer and decision.offer.largest_volume_bytes is not None:
-            refused.append(f"    largest volume by the deadline: {decision.offer.largest_volume_bytes:,} bytes\n")
-    summary = (
-        f"{planner}: {len(plans)} of {len(schedule.decisions)} admitted, busiest link {float(schedule.congestion_factor):.1%}, "
-        f"done after {show_duration(schedule.makespan_us)}; a full block is {show_rate(top)}"
-    )
-    return [table, *([refused] if refused else []), summary]
-
-
-def picture(plan: "Plan", begin_us: int, end_us: int, top_bps: int, bars: str) -> str:
-    """The plan's mean rate in each of a few columns between two instants, as a bar of eighths of `top_bps`, rounded up."""
-    text = ""
-    for column in range(_PICTURE_COLUMNS):
-        left = begin_us + (end_us - begin_us) * column // _PICTURE_COLUMNS
-        right = max(begin_us + (end_us - begin_us) * (column + 1) // _PICTURE_COLUMNS, left + 1)
-        moved = sum(max(0, min(s.end_us, right) - max(s.begin_us, left)) * s.rate_bps for s in plan.segments)
-        text += bars[-(-moved * (len(bars) - 1) // (top_bps * (right - left)))]
-    return text.rstrip()

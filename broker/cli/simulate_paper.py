@@ -9,6 +9,7 @@ from io import StringIO
 from multiprocessing import get_context
 from typing import TypeVar
 
+import typer
 from rich import box
 from rich.table import Table
 
@@ -110,10 +111,7 @@ def show(results: Sequence[Result], seeds: int, requests: int) -> None:
         table.add_section()
     show_table(table)
     interval = f"mean and 95 % confidence interval over {seeds} seeds" if seeds > 1 else "one seed"
-    console.print(
-        f"normalized delay in seconds by Rmax in channels of 10 Gb/s; {requests} files a run, {interval}", highlight=False
-    )
-    sys.stdout.flush()
+    typer.echo(f"Normalized delay in seconds by Rmax in channels of 10 Gb/s; {requests} files a run, {interval}.")
 
 
 def _cell(result: Result) -> str:

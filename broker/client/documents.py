@@ -130,8 +130,11 @@ class TopologyChange(TypedDict):
     changed: list[str]
     deleted: list[str]
     unchanged: int
-    replanned: list[Any]
-    broken: list[Any]
+    cut_off: list[str]
+    replanned: list[str]
+    broken: list[str]
+    outcomes: list[dict[str, Any]]
+    preview: bool
     revision: int
 
 

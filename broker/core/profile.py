@@ -11,7 +11,7 @@ from broker.core.calendar import Calendar
 from broker.core.scans import Int64Array
 from broker.core.units import FOREVER_US
 
-_FIRST_CUT = 64
+_FIRST_CUT = 256
 _NEXT_CUT = 8
 
 
@@ -31,7 +31,7 @@ Profiles = Callable[[Sequence[str], Mapping[str, Calendar], int, int], Iterator[
 def profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: int, until_us: int) -> Iterator[Profile]:
     """Ever longer profiles of a path from `begin_us` on, the last of which reaches `until_us`.
 
-    One link is its own profile and costs nothing. For several, the first cut has some dozen steps a link and each further one is
+    One link is its own profile and costs nothing. For several, the first cut has some hundred steps a link and each further one is
     eight times as long, so a scan that starts anew with each costs little more than one over the right length.
     """
     if len(path) == 1:

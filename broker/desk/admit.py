@@ -18,9 +18,9 @@ from broker.desk.command import Unkeyed
 from broker.desk.explain import Changes, Question
 from broker.desk.planning import (
     JOINT,
+    booking_planner,
     checked,
     joint_planner,
-    plan_or_refuse,
     planned,
     planned_together,
     planner_named,
@@ -126,11 +126,13 @@ class Admit:
         try:
             mode = mode_of(ask, batch.books)
             request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
-            question = question_of(ask, mode, self.policy, batch.books.network)
-            plan = plan_or_refuse(request, ask.planner, batch, question)
+            planner = booking_planner(ask.planner)
         except Problem as problem:
             return problem
-        return self._book(ask, mode, request, plan, batch)
+        answer = planned(request, planner, batch)
+        if isinstance(answer, Plan):
+            return self._book(ask, mode, request, answer, batch)
+        return refused(request, planner, answer, batch, question_of(ask, mode, self.policy, batch.books.network))
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""

@@ -2,6 +2,7 @@
 """Changes to what is booked: PATCH, pause, resume, booking the rest anew. Each is checked like a new booking, and keeps the old when refused."""
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -311,11 +312,13 @@ def plan_rest(
     kept = batch.release_after(transfer, batch.now_us + lead)
     # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends.
     cut = max([batch.now_us + lead, *(segment.end_us for segment in kept)])
-    request = request_rest(transfer, wanted, remaining, cut, max(not_before_us, cut))
+    rest = copy(transfer)
+    rest.cut_to(kept, cut)
+    request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))
     question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
     plan: Plan = plan_or_refuse(request, wanted.planner, batch, question)
     batch.book(transfer.id, plan.segments)
-    carried = transfer.carried_by(cut)
+    carried = rest.carried_bytes
     if wanted.duration_us is not None:
         wanted.booked_bytes = transfer.booked_bytes = carried + plan.volume_bytes
     elif remaining is not None:

@@ -119,9 +119,7 @@ class AdmitByPreemption(Admit):
 
     def _displace(self, victim: Transfer, batch: Batch) -> None:
         kept = self._release(victim, batch)
-        cut = max([batch.now_us + lead_of(victim, self.policy), *(segment.end_us for segment in kept)])
-        victim.carried_bytes = victim.carried_by(cut)
-        victim.segments, victim.plan_from_us = kept, cut
+        victim.cut_to(kept, max([batch.now_us + lead_of(victim, self.policy), *(segment.end_us for segment in kept)]))
 
     def _settle(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
         """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""

@@ -115,7 +115,7 @@ class Agreement:
             "cut_us": self.cut_us,
             "commit_by_us": self.commit_by_us,
             "links": {link_id: [v.version, v.revision] for link_id, v in self.links.items()},
-            "moves": [[m.transfer_id, m.cut_us, m.fingerprint, m.segments] for m in self.moves],
+            "moves": [[m.transfer_id, m.cut_us, m.fingerprint, [tuple(s) for s in m.segments]] for m in self.moves],
         }
 
     @classmethod

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What-if simulation inside the process of its own: the result, and as a table and a picture what the API hands out."""
+"""What-if simulation inside the process of its own: the result and its picture, which is nothing that the API should draw."""
 
+import base64
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -32,4 +33,7 @@ def simulate(task: SimulationTask, progress: Progress) -> dict[str, Any]:
     size = len(orjson.dumps(result))
     if size > MOST_BYTES:
         raise Problem("too-large", f"the result has {size} bytes, at most {MOST_BYTES} are kept; ask for fewer points or planners")
-    return result
+    progress(1.0, "drawing")
+    from broker.simulate.plot import draw_run  # it takes a while to load
+
+    return {**result, "plot_png": base64.b64encode(draw_run(result)).decode()}

@@ -59,16 +59,7 @@ def _tasks() -> dict[str, Task]:
     from broker.jobs.plan_work import improve_plans
     from broker.jobs.simulation_work import simulate
 
-    return {"plan": improve_plans, "simulation": simulate, "sleep": _sleep}
-
-
-def _sleep(seconds: float, progress: Progress) -> float:
-    """For tests of all that surrounds the work."""
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < seconds:
-        progress(passed / seconds, "sleeping")
-        time.sleep(0.05)
-    return seconds
+    return {"plan": improve_plans, "simulation": simulate}
 
 
 def _reporter(answers: BinaryIO) -> Progress:

@@ -11,12 +11,15 @@ from broker.core.request import Request
 from broker.planners.alap import Alap
 from broker.planners.fbls import Fbls
 from broker.planners.ifs import Ifs
+from broker.planners.optimal import Optimal
 from broker.planners.signature import Planner
 from broker.planners.spaghetti import Spaghetti
 from broker.planners.vbls import Vbls
 from broker.planners.vifi import Vifi
 
-PLANNERS: dict[str, Planner] = {planner.name: planner for planner in (Vbls(), Fbls(), Spaghetti(), Vifi(), Alap(), Ifs())}
+PLANNERS: dict[str, Planner] = {
+    planner.name: planner for planner in (Vbls(), Fbls(), Spaghetti(), Vifi(), Alap(), Ifs(), Optimal())
+}
 DEFAULT_PLANNER = "vbls"
 
 
@@ -29,6 +32,8 @@ def warm_up() -> None:
     for destination in ("B", "C"):
         request = Request("warm-up", "A", destination, 1, 0, deadline_us=1_000_000)
         for planner in PLANNERS.values():
+            if isinstance(planner, Optimal):
+                continue  # it compiles nothing of its own, and would load the solver
             plan = planner.plan(request, network, calendars, fewest_rows=True)
             planner.largest_volume(request, network, calendars)
             if isinstance(plan, Plan):

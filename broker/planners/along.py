@@ -12,36 +12,68 @@ from broker.core import scans
 from broker.core.plan import Plan, Rows, Segment
 from broker.core.profile import Profiles, profile_between, profiles
 from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
-from broker.core.request import Options
+from broker.core.request import Options, Request
 from broker.core.scans import Int64Array
-from broker.core.units import FOREVER_US, US_PER_S, round_down, round_up
+from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, round_up
 from broker.planners.signature import Calendars, Task
 
 _FIRST_ROWS = 64
 _MORE_ROWS = 8
 
 Attempt = Callable[[Task, int], Rows | None]  # the earliest finish of a task, which must not be after the instant
+Hopeless = Callable[[Task, int], bool]
 
 
-def best_of(tasks: Sequence[Task], begin_us: int, deadline_us: int, attempt: Attempt) -> tuple[Task, Rows] | None:
-    """The task that finishes first, the earlier one among equals. Each has to be earlier than those before it."""
-    if len(tasks) == 1:
-        rows = attempt(tasks[0], deadline_us)
-        return None if rows is None else (tasks[0], rows)
+def best_of(
+    tasks: Sequence[Task], begin_us: int, deadline_us: int, attempt: Attempt, hopeless: Hopeless | None = None
+) -> tuple[Task, Rows] | None:
+    """The task that finishes first, the earlier one among equals: each has to be earlier than those before it.
+
+    `hopeless` may save an attempt: it says of a task that it cannot finish by the instant.
+    """
     best = None
     for task in tasks:
-        if _ideal_finish(task, begin_us) <= deadline_us:
-            rows = attempt(task, deadline_us)
-            if rows is not None:
-                best = task, rows
-                deadline_us = rows[-1][1] - 1
+        if best is not None and (_ideal_finish(task, begin_us) > deadline_us or (hopeless and hopeless(task, deadline_us))):
+            continue
+        rows = attempt(task, deadline_us)
+        if rows is not None:
+            best = task, rows
+            deadline_us = rows[-1][1] - 1
     return best
 
 
 def _ideal_finish(task: Task, begin_us: int) -> int:
-    """When the whole path would be free."""
+    """When it would finish if the whole path were free."""
     duration = task.duration_us or -(-task.bits * US_PER_S // task.rate_max)
     return round_up(begin_us, task.slot) + round_up(duration, task.slot)
+
+
+class Bottlenecks:
+    """Which links alone cannot carry a request's volume by an instant. Candidate paths share links: most that are no better are found so."""
+
+    def __init__(self, request: Request, calendars: Calendars) -> None:
+        self._calendars = calendars
+        self._begin_us = request.not_before_us
+        self._rates = request.rate_max_bps or MAX_RATE_BPS, request.rate_min_bps or 1
+        self._by_us: int | None = None
+        self._carries: dict[str, bool] = {}
+
+    def __call__(self, task: Task, by_us: int) -> bool:
+        if by_us != self._by_us:
+            self._by_us = by_us
+            self._carries.clear()
+        for link_id in task.path:
+            carries = self._carries.get(link_id)
+            if carries is None:
+                calendar = self._calendars[link_id]
+                # Without the channels and slots of a path, so that the answer holds for the other paths over this link as well.
+                bits = scans.volume_between(
+                    calendar.times, calendar.free, calendar.n, self._begin_us, by_us, *self._rates, 1, 1, task.bits
+                )
+                carries = self._carries[link_id] = bits == task.bits
+            if not carries:
+                return True
+        return False
 
 
 def limits_of(options: Options, slot: int) -> Limits | None:
@@ -120,9 +152,9 @@ def least_rate(task: Task) -> int:
 
 def held(task: Task, calendars: Calendars, begin_us: int, limits: Limits | None) -> Rows:
     """Rows that hold a task of class 2 from `begin_us` on, as fast as limits allow; its least rate is free all the time."""
-    rates = _rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
-    free: Rows = rates.tolist()
-    return free if limits is None or limits.kept_by(free) else fullest_rows(rates, limits)
+    found = rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
+    free: Rows = found.tolist()
+    return free if limits is None or limits.kept_by(free) else fullest_rows(found, limits)
 
 
 def most_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limits: Limits | None) -> int:
@@ -134,21 +166,20 @@ def most_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limi
     if limits is None or not bits:
         return int(bits)
     begin, end = round_up(begin_us, task.slot), round_down(end_us, task.slot)
-    rates = _rates(task, calendars, begin, end, task.rate_min)
-    return most_in_rows(rates, task.bits, limits, task.slot)
+    return most_in_rows(rates(task, calendars, begin, end, task.rate_min), task.bits, limits, task.slot)
 
 
-def _rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
-    """What may be booked on [begin, end), both on slots."""
+def rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
+    """What may be booked on [begin, end), both on slots: rows (begin, end, rate) without gaps."""
     profile = profile_between(task.path, calendars, begin_us, end_us)
     room = _FIRST_ROWS
     while True:
-        rates = np.empty((room, 3), np.int64)
+        out = np.empty((room, 3), np.int64)
         status, count = scans.rates_between(
-            profile.times, profile.free, profile.n, begin_us, end_us, task.rate_max, rate_min, task.channel, task.slot, rates
+            profile.times, profile.free, profile.n, begin_us, end_us, task.rate_max, rate_min, task.channel, task.slot, out
         )
         if status == scans.FOUND:
-            return rates[:count]
+            return out[:count]
         room *= _MORE_ROWS
 
 

@@ -6,6 +6,8 @@ a path can carry from `not_before` on. A request of class 2 gets one rate, too: 
 rate of a volume) is free for the whole holding time, and takes the most up to Rmax that stays free throughout.
 """
 
+from bisect import bisect_left
+from dataclasses import replace
 from itertools import pairwise
 
 from broker.core import scans
@@ -13,6 +15,7 @@ from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal, Rows
 from broker.core.profile import profile_between
+from broker.core.rectangles import least_height
 from broker.core.request import Request
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
 from broker.planners import along
@@ -48,6 +51,22 @@ class Fbls:
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0
         return max(min(request.volume_bytes, _longest_run(task, request.not_before_us, calendars)) for task in tasks)
+
+    def least_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
+        """The smallest `rate_max_bps` with which a volume would be taken, all else being the same; not monotone, it may be above or below."""
+        first = max(request.rate_min_bps or 1, 1)
+        for last in network.rates[bisect_left(network.rates, first) :]:
+            # Between two rates of links the candidates are the same.
+            tasks = candidates(replace(request, rate_max_bps=last), network, first)
+            found = [
+                rate
+                for task in ([] if isinstance(tasks, Refusal) else tasks)
+                if (rate := _least_rate_on(task, request.not_before_us, first, calendars)) is not None and rate <= last
+            ]
+            if found:
+                return min(found)
+            first = last + 1
+        return None
 
 
 def fixed_tasks(request: Request, network: Network, calendars: Calendars) -> list[Task] | Refusal:
@@ -105,6 +124,16 @@ def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
     profile = profile_between(task.path, calendars, begin_us, task.deadline_us)
     run = scans.longest_run(profile.times, profile.free, profile.n, begin_us, task.deadline_us, task.rate_max, task.slot)
     return volume_of(task.rate_max, int(run))
+
+
+def _least_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calendars) -> int | None:
+    """The least Rmax from `first_bps` on that will do on one path; what is booked is Rmax in whole channels."""
+    begin, end = round_up(begin_us, task.slot), round_down(task.deadline_us, task.slot)
+    if begin >= end:
+        return None
+    least = max(round_down(first_bps, task.channel), round_up(task.rate_min, task.channel), task.channel)
+    rate = least_height(along.rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
+    return None if rate < 0 else max(int(rate), first_bps)
 
 
 def _nowhere(request: Request, task: Task) -> Refusal:

@@ -3,8 +3,8 @@
 
 It is what an ideal transport protocol would do (Soudan, Guillier, Primet 2007, RR-6205, sections 3.1 and 3.3), in the integers of a
 plan: rates in whole bit/s and whole channels, finishes rounded up to microseconds and slots, never more than gamma. Filling is
-progressive (Bertsekas and Gallager 1992, section 6.5.2): the link that can give its flows least settles their rates first; what
-rounding leaves over goes to the flows that are settled last, the earliest to begin.
+progressive (Bertsekas and Gallager 1992, section 6.5.2): the link that can give its flows least settles their rates first, and what
+rounding leaves over goes to the flows that began first. Nobody could have more unless somebody with as little had less.
 
 A flow whose share is below its least rate (`rate_min`, a channel, 1 bit/s) waits, the latest to begin first, until there is room.
 """
@@ -163,7 +163,7 @@ def _fill(
 ) -> bool:
     """Max-min fair rates of the active flows: `left` comes in as what each link has free, and goes out as what is left of it.
 
-    `binds[l]` becomes 1 where link l settled a rate. Answers whether some flow waits.
+    `binds[l]` becomes 1 where more of link l would change a rate. Answers whether some flow waits.
     """
     links = len(left)
     open_flows = np.zeros(links, np.int64)
@@ -221,19 +221,22 @@ def _fill(
                 break  # the others get more: another link may be the tightest now
             _settle(flow, rate, rates, path_at, path_links, left, open_flows)
 
-    if waits:  # where several waited, one of them may fit into what the rest could not use
-        for j in range(active - 1, -1, -1):
-            flow = by_turn[j]
-            if rates[flow] > 0:
-                continue
-            rate = caps[flow]
+    # What whole channels and waiting flows left over goes to whoever can use it, the earliest to begin first.
+    for j in range(active - 1, -1, -1):
+        flow = by_turn[j]
+        more = caps[flow] - rates[flow]
+        for step in range(path_at[flow], path_at[flow + 1]):
+            more = min(more, left[path_links[step]])
+        more = more // channels[flow] * channels[flow]
+        if more > 0 and rates[flow] + more >= leasts[flow]:
+            rates[flow] += more
             for step in range(path_at[flow], path_at[flow + 1]):
-                rate = min(rate, left[path_links[step]])
-            rate = rate // channels[flow] * channels[flow]
-            if rate >= leasts[flow]:
-                rates[flow] = rate
-                for step in range(path_at[flow], path_at[flow + 1]):
-                    left[path_links[step]] -= rate
+                left[path_links[step]] -= more
+    for j in range(active):
+        flow = by_turn[j]
+        for step in range(path_at[flow], path_at[flow + 1]):
+            if rates[flow] < caps[flow] and left[path_links[step]] < channels[flow]:
+                binds[path_links[step]] = 1
     return waits
 
 
@@ -310,7 +313,7 @@ def _fill_over_time(
                 until = min(until, end)
             free = max(free, 0)
             if free != usable[link]:
-                # Of a link that settles nothing a change matters only where it no longer carries what goes over it.
+                # Of a link that holds nobody back a change matters only where it no longer carries what goes over it.
                 left[link] += free - usable[link]
                 usable[link] = free
                 if binds[link] == 1 or left[link] < 0 or waits:

@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say beside "no": which link binds and when, and what could be had instead."""
+"""What to say beside "no": what could be had instead, exactly.
 
+Every offer is found by asking the planner itself, so it is admitted when it is asked for as it is, and a little more is not. Where
+answers are monotone (a later deadline, a higher Rmax where rates vary, a lower Rmin, a shorter holding time), halving finds the edge.
+Two things are not: candidate paths change where links become too small, so offers are looked for between such rates (`Network.rates`);
+and FBLS may take one rate and neither a higher nor a lower one, so all rectangles under gamma are looked at (`core.rectangles`).
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
-from broker.core import scans
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal
+from broker.core.plan import Plan
 from broker.core.request import Request
-from broker.core.units import MAX_TIME_US, US_PER_S
-from broker.planners.signature import Calendars, Planner, task
+from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
+from broker.planners.binding import Binding, binding
+from broker.planners.fbls import Fbls
+from broker.planners.signature import Calendars, JointPlanner, Planner, next_lower_rate
 
+# How many rates of links are walked past, beginning with the one nearest to what was asked: networks have few.
+_MOST_STRETCHES = 64
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """The link that leaves the least room for the request, and the interval asked for."""
-
-    link: str
-    begin_us: int
-    end_us: int
+Stretch = tuple[int, int]  # first and last value, both included
 
 
 @dataclass(frozen=True, slots=True)
 class CounterOffer:
-    """What the same planner would book now, one field changed at a time: None where nothing can be offered.
+    """What the same planner would book now, one field changed at a time: None where nothing can be offered, or nothing would help.
 
     `earliest_finish_us` is also the smallest deadline that would be met; `largest_volume_bytes` fits by the deadline asked for.
     `smallest_rate_max_bps` and `largest_rate_min_bps` are rates with which the rest of the request can be had as it is;
-    `longest_duration_us` is how long a request of class 2 could hold at least `rate_min_bps` by its deadline.
+    `longest_duration_us` is how long a request of class 2 could hold its rates.
     """
 
     earliest_finish_us: int | None
@@ -37,32 +42,120 @@ class CounterOffer:
 
 
 def counter_offer(planner: Planner, request: Request, network: Network, calendars: Calendars) -> CounterOffer:
-    without_deadline = planner.plan(replace(request, deadline_us=None), network, calendars)
-    finish = without_deadline.finish_us if isinstance(without_deadline, Plan) else None
-    volume = planner.largest_volume(request, network, calendars) if request.deadline_us is not None else None
-    return CounterOffer(finish, volume or None)
+    """For a request that `planner` has refused. Planners that take requests together offer no rates: each try may be a solver's run."""
+    asked = _Asked(planner, request, network, calendars)
+    volume = planner.largest_volume(request, network, calendars) if request.deadline_us is not None else 0
+    if isinstance(planner, JointPlanner):
+        return CounterOffer(asked.earliest_finish(), volume or None)
+    return CounterOffer(
+        asked.earliest_finish() or asked.smallest_deadline(),
+        volume or None,
+        asked.smallest_rate_max(),
+        asked.largest_rate_min(),
+        asked.longest_duration(),
+    )
 
 
-def binding(request: Request, network: Network, calendars: Calendars) -> Binding | None:
-    """The link of the path that would carry least on its own between not_before and the deadline (or for ever)."""
-    wanted = task(request, network)
-    if isinstance(wanted, Refusal):
+class _Asked:
+    """A refused request, to be asked again with something else in it."""
+
+    def __init__(self, planner: Planner, request: Request, network: Network, calendars: Calendars) -> None:
+        self._planner = planner
+        self._request = request
+        self._network = network
+        self._calendars = calendars
+
+    def _plan(self, **changes: int | None) -> Plan | None:
+        request = replace(self._request, **changes)  # type: ignore[arg-type]
+        answer = self._planner.plan(request, self._network, self._calendars)
+        return answer if isinstance(answer, Plan) else None
+
+    def _accepts(self, field: str) -> Callable[[int], bool]:
+        return lambda value: self._plan(**{field: value}) is not None
+
+    def earliest_finish(self) -> int | None:
+        plan = self._plan(deadline_us=None)
+        return None if plan is None else plan.finish_us
+
+    def smallest_deadline(self) -> int | None:
+        """For planners that cannot do without a deadline."""
+        if self._request.deadline_us is None:
+            return None
+        accepts = self._accepts("deadline_us")
+        for first, last in islice(self._deadlines(), _MOST_STRETCHES):
+            if accepts(last):
+                return _lowest(first, last, accepts)
         return None
-    end = wanted.deadline_us
-    if end >= MAX_TIME_US:
-        # "For ever" is settled by the last step: look at the tail after every link's last change.
-        last = max(int(calendars[link_id].times[calendars[link_id].n - 1]) for link_id in wanted.path)
-        start = max(request.not_before_us, last)
-        end = min(start + US_PER_S, MAX_TIME_US)
-    else:
-        start = request.not_before_us
 
-    def room(link_id: str) -> int:
-        calendar = calendars[link_id]
-        link = network.links[link_id]
-        return scans.volume_between(
-            calendar.times, calendar.free, calendar.n, start, end,
-            wanted.rate_max, wanted.rate_min, link.channel_bps or 1, link.slot_us, wanted.bits,
-        )  # fmt: skip
+    def _deadlines(self) -> Iterator[Stretch]:
+        """The later the deadline, the less rate an even spread needs, and the smaller the links that become candidates."""
+        request = self._request
+        assert request.deadline_us is not None
+        first = request.deadline_us + 1
+        while first <= MAX_TIME_US and request.volume_bytes is not None:
+            microbits = request.volume_bytes * MICROBITS_PER_BYTE
+            lower = next_lower_rate(self._network, -(-microbits // (first - request.not_before_us)))
+            if lower < (request.rate_min_bps or 1):
+                break
+            last = min(request.not_before_us + (microbits - 1) // lower, MAX_TIME_US)
+            yield first, last
+            first = last + 1
+        if first <= MAX_TIME_US:
+            yield first, MAX_TIME_US
 
-    return Binding(min(wanted.path, key=room), start, end)
+    def smallest_rate_max(self) -> int | None:
+        request = self._request
+        if request.rate_max_bps is None or request.volume_bytes is None:
+            return None
+        if isinstance(self._planner, Fbls):
+            return self._planner.least_rate(request, self._network, self._calendars)
+        if self._plan(rate_max_bps=None) is None:
+            return None
+        highest = MAX_RATE_BPS if request.options.split else self._network.rates[-1]
+        return _lowest(request.rate_max_bps + 1, highest, self._accepts("rate_max_bps"))
+
+    def largest_rate_min(self) -> int | None:
+        asked = self._request.rate_min_bps
+        accepts = self._accepts("rate_min_bps")
+        if asked is None or asked == 1 or not accepts(1):
+            return None
+        last = asked - 1
+        for _ in range(_MOST_STRETCHES):
+            first = max(next_lower_rate(self._network, last) + 1, 1)
+            if accepts(first):
+                return _highest(first, last, accepts)
+            last = first - 1
+        return 1
+
+    def longest_duration(self) -> int | None:
+        request = self._request
+        if request.duration_us is None:
+            return None
+        accepts = self._accepts("duration_us")
+        end = MAX_TIME_US if request.deadline_us is None else request.deadline_us
+        longest = min(request.duration_us - 1, end - request.not_before_us)
+        return _highest(1, longest, accepts) if longest > 0 and accepts(1) else None
+
+
+def _lowest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
+    """The lowest accepted value, if all above it are accepted too, `last` at any rate. In growing steps first: it is most often near."""
+    step = 1
+    while first + step < last and not accepts(first + step):
+        first += step + 1
+        step *= 4
+    last = min(first + step, last)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if accepts(middle) else (middle + 1, last)
+    return first
+
+
+def _highest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
+    """The highest accepted value, if all below it are accepted too, `first` at any rate."""
+    while first < last:
+        middle = (first + last + 1) // 2
+        first, last = (middle, last) if accepts(middle) else (first, middle - 1)
+    return first
+
+
+__all__ = ["Binding", "CounterOffer", "binding", "counter_offer"]

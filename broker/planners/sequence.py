@@ -7,7 +7,7 @@ Nothing here reads a clock, so the same requests on the same network get the sam
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -54,13 +54,22 @@ def plan_all(planner: Planner, requests: Sequence[Request], network: Network) ->
     for index, request in enumerate(requests):
         answer = planner.plan(request, network, calendars) if together is None else together[index]
         if isinstance(answer, Refusal):
-            decisions.append(Decision(request, answer, counter_offer(planner, request, network, calendars)))
+            # A joint planner's other plans stand already, booked or not yet: what can be offered beside them is known at the end.
+            offer = None if together is not None else counter_offer(planner, request, network, calendars)
+            decisions.append(Decision(request, answer, offer))
             continue
         verify(request, answer, network.links, calendars)
         for segment in answer.segments:
             for link_id in segment.path:
                 calendars[link_id].book(segment.begin_us, segment.end_us, segment.rate_bps)
         decisions.append(Decision(request, answer))
+    if together is not None:
+        decisions = [
+            replace(decision, offer=counter_offer(planner, decision.request, network, calendars))
+            if isinstance(decision.answer, Refusal)
+            else decision
+            for decision in decisions
+        ]
     plans = [decision.answer for decision in decisions if isinstance(decision.answer, Plan)]
     origin = min((request.not_before_us for request in requests), default=0)
     return Schedule(

@@ -57,7 +57,9 @@ def _earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_
         assert limits is not None
         return along.limited(task, calendars, begin, deadline, limits)
 
-    best = along.best_of(tasks, begin, MAX_TIME_US if request.deadline_us is None else request.deadline_us, attempt)
+    deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
+    hopeless = along.Bottlenecks(request, calendars) if request.volume_bytes is not None and len(tasks) > 1 else None
+    best = along.best_of(tasks, begin, deadline, attempt, hopeless)
     if best is None:
         return None
     task, rows = best

@@ -24,7 +24,7 @@ _MOST_ROUNDS = 6
 _MOST_ATTEMPTS = 8
 # What pushing may cost, in bookings of a row on a link (some microseconds each): so many a request, more where there are few requests.
 _PATIENCE, _PATIENCE_OF_FEW = 1_000, 300_000
-_COST_OF_PLAN = 50
+_COST_OF_PLAN = 100
 _MOST_SWEEPS = 3
 _NOT_YET = Refusal("infeasible", "its turn has not come")
 

@@ -49,7 +49,7 @@ def of_packets(workload: Workload, network: Network, begin_us: int, control: Con
     begin = control.timer()
     files = [_file(arrival, network, begin_us) for arrival in workload.arrivals]
     links = {link_id: service(network.links[link_id].capacity(), begin_us) for file in files for link_id in file.path}
-    lasts, outputs = through_network(files, links)
+    lasts, outputs = through_network(files, links, lambda: control.step(0.0))
     seconds = control.timer() - begin
     finishes = [begin_us + round(last * US_PER_S) if np.isfinite(last) else None for last in lasts.tolist()]
     return Outcome(

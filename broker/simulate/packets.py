@@ -3,14 +3,15 @@
 
 Veeraraghavan et al. 2004, section 3.3. Packets are so small against files (1500 bytes against 500 MB) that a fluid takes their place, and
 the fluid is solved exactly: with A(t) what has arrived and S(t) what the link could have served, the queue holds
-W(t) = X(t) - min(0, min X up to t) where X = A - S, and the last bit of a file, which arrives at its end e, leaves when S has grown by W(e).
+W(t) = X(t) - min(0, min X up to t) where X = A - S, and what arrives at t leaves at d(t), when S has grown by W(t).
 
-Over several links a file leaves each one between its first and its last bit as if at a constant rate; that is an approximation, exact on
-one link. Links may feed each other in circles, so all are solved in turns until nothing moves any more.
+Over several links the curve of what has arrived of a file, seen at d(t) instead of t, is what arrives of it at the next link. Links may feed
+each other in circles, so each is solved anew until nothing comes to it differently.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -20,30 +21,48 @@ from broker.core.scans import Int64Array
 from broker.core.units import US_PER_S
 from broker.simulate.distributions import Float64Array
 
-_MOST_ROUNDS = 200
+_MOST_TURNS = 100  # times that a link is solved, on average
 _SETTLED_S = 1e-6
-_SHORTEST_S = 1e-6  # files arrive and leave over at least the grain of our clock, so that rates are finite
+_GRAIN_S = 1e-9  # changes of rate closer together than this are one
+_SAME_SLOPE = 1e-9
 
 
 class Service(NamedTuple):
-    """A link's capacity: `bps[i]` from `begin_s[i]` on, the last one for ever."""
+    """A link's capacity: `bps[i]` from `begin_s[i]` on, the last one for ever. It begins before anything arrives."""
 
     begin_s: Float64Array
     bps: Float64Array
 
+    def could(self, at_s: Float64Array) -> Float64Array:
+        """S: bits that could have been served since the first `begin_s`."""
+        step = np.maximum(np.searchsorted(self.begin_s, at_s, side="right") - 1, 0)
+        return np.asarray(self._before()[step] + self.bps[step] * (at_s - self.begin_s[step]))
 
-class Passage(NamedTuple):
-    """When the first and the last bit of each file leave the link; infinite where the link never serves them."""
+    def when(self, bits: Float64Array, side: str = "left") -> Float64Array:
+        """The first instant (`side` right: the last) at which S is `bits`; infinite when it never is."""
+        before = self._before()
+        found = np.searchsorted(before, bits, side="left" if side == "left" else "right") - 1
+        step = np.maximum(found, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            after = (bits - before[step]) / self.bps[step]
+        return np.asarray(self.begin_s[step] + np.where(bits > before[step], after, 0.0))
 
-    first_s: Float64Array
-    last_s: Float64Array
+    def _before(self) -> Float64Array:
+        return np.concatenate(([0.0], np.cumsum(self.bps[:-1] * np.diff(self.begin_s))))
 
 
 class Output(NamedTuple):
-    """What leaves the link: `bps[i]` from `begin_s[i]` on."""
+    """What leaves a link: `bps[i]` from `begin_s[i]` on."""
 
     begin_s: Float64Array
     bps: Float64Array
+
+
+class Curve(NamedTuple):
+    """What has come of a file: `bits[i]` by `at_s[i]`, at constant rates between."""
+
+    at_s: Float64Array
+    bits: Float64Array
 
 
 class File(NamedTuple):
@@ -65,85 +84,141 @@ def service(steps: Sequence[Step], origin_us: int) -> Service:
 def delays_s(arrivals_us: Int64Array, bits: Int64Array, rate_bps: Int64Array, capacity_bps: int) -> Float64Array:
     """Time from arrival to the last bit of each file on one link, in seconds."""
     begin = (arrivals_us - arrivals_us[0]) / US_PER_S
-    link = Service(np.zeros(1), np.full(1, float(capacity_bps)))
-    last = _Queue(begin, begin + bits / rate_bps, bits.astype(np.float64), link).passage().last_s
-    return np.asarray(last - begin, np.float64)
+    end = begin + bits / rate_bps
+    queue = _Queue(np.concatenate((begin, end)), np.concatenate((rate_bps, -rate_bps)), _constant(float(capacity_bps)))
+    return np.asarray(queue.leaves(end) - begin, np.float64)
 
 
-class _Queue:
-    """Files that arrive at a link, each at a constant rate between `begin` and `end`."""
+def through_network(
+    files: Sequence[File], links: Mapping[str, Service], turn: Callable[[], None] = lambda: None
+) -> tuple[Float64Array, dict[str, Output]]:
+    """When the last bit of each file arrives (infinite: some link never lets it through), and what each link that is used carries.
 
-    def __init__(self, begin_s: Float64Array, end_s: Float64Array, bits: Float64Array, link: Service) -> None:
-        self._begin, self._end, self._link = begin_s, end_s, link
-        count = len(begin_s)
-        rates = bits / (end_s - begin_s)
-        instants = np.concatenate((begin_s, end_s, link.begin_s[1:]))
-        order = np.argsort(instants, kind="stable")
-        self._at = instants[order]
-        changes = np.concatenate((rates, -rates, np.zeros(len(link.begin_s) - 1)))
-        # After an instant: what comes in per second, and what could go out.
-        self._inflow = np.maximum(np.cumsum(changes[order]), 0.0)
-        self._capacity = link.bps[np.maximum(np.searchsorted(link.begin_s, self._at, side="right") - 1, 0)]
-        steps = (self._inflow - self._capacity)[:-1] * np.diff(self._at)
-        ahead = np.concatenate(([0.0], np.cumsum(steps)))
-        self._held = ahead - np.minimum(np.minimum.accumulate(ahead), 0.0)  # bits in the queue
-        held = np.empty(len(instants))
-        held[order] = self._held
-        self._held_at_begin, self._held_at_end = held[:count], held[count : 2 * count]
-
-    def passage(self) -> Passage:
-        return Passage(self._served(self._begin, self._held_at_begin), self._served(self._end, self._held_at_end))
-
-    def output(self) -> Output:
-        """The queue as it empties: the full capacity as long as something waits, and what comes in afterwards."""
-        busy = (self._held > 0) | (self._inflow > self._capacity)
-        now = np.where(busy, self._capacity, self._inflow)
-        shrinking = (self._held > 0) & (self._inflow < self._capacity)
-        empty = self._at + np.divide(self._held, self._capacity - self._inflow, out=np.full(len(now), np.inf), where=shrinking)
-        following = np.append(self._at[1:], np.inf)
-        emptied = shrinking & (empty < following)
-        begin = np.concatenate((self._at, empty[emptied]))
-        rates = np.concatenate((now, self._inflow[emptied]))
-        order = np.argsort(begin, kind="stable")
-        return Output(begin[order], rates[order])
-
-    def _served(self, at_s: Float64Array, held_bits: Float64Array) -> Float64Array:
-        """The instant at which the link has served `held_bits` more than at `at_s`."""
-        begin, bps = self._link
-        could = np.concatenate(([0.0], np.cumsum(bps[:-1] * np.diff(begin))))  # S at the beginning of each step
-        step = np.maximum(np.searchsorted(begin, at_s, side="right") - 1, 0)
-        wanted = could[step] + bps[step] * (at_s - begin[step]) + held_bits
-        last = np.maximum(np.searchsorted(could, wanted, side="left") - 1, step)
-        missing = wanted - could[last]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            done = begin[last] + np.where(missing > 0, missing / bps[last], 0.0)
-        return np.asarray(np.where(held_bits > 0, np.maximum(done, at_s), at_s))
-
-
-def through_network(files: Sequence[File], links: Mapping[str, Service]) -> tuple[Float64Array, dict[str, Output]]:
-    """When the last bit of each file arrives, and what each link that is used carries."""
-    begin = [np.full(len(file.path) + 1, file.begin_s) for file in files]
-    end = [np.full(len(file.path) + 1, file.begin_s + max(file.bits / file.rate_bps, _SHORTEST_S)) for file in files]
+    `turn` is called before a link is solved.
+    """
+    curves: list[list[Curve | None]] = [[_at_source(file), *([None] * len(file.path))] for file in files]
     users: dict[str, list[tuple[int, int]]] = defaultdict(list)  # link -> (file, hop)
     for i, file in enumerate(files):
         for hop, link_id in enumerate(file.path):
             users[link_id].append((i, hop))
+    finishes = np.full(len(files), inf)
     outputs: dict[str, Output] = {}
-    for _ in range(_MOST_ROUNDS):
-        moved = 0.0
-        for link_id, those in users.items():
-            queue = _Queue(
-                np.array([begin[i][hop] for i, hop in those]),
-                np.array([end[i][hop] for i, hop in those]),
-                np.array([files[i].bits for i, _ in those]),
-                links[link_id],
-            )
-            outputs[link_id] = queue.output()
-            firsts, lasts = queue.passage()
-            lasts = np.maximum(lasts, firsts + _SHORTEST_S)
-            for (i, hop), first, last in zip(those, firsts.tolist(), lasts.tolist(), strict=True):
-                moved = max(moved, abs(last - end[i][hop + 1]), abs(first - begin[i][hop + 1]))
-                begin[i][hop + 1], end[i][hop + 1] = first, last
-        if moved < _SETTLED_S:
+    waiting = deque(users)
+    for _ in range(_MOST_TURNS * len(users)):
+        if not waiting:
             break
-    return np.array([each[-1] for each in end]), outputs
+        turn()
+        link_id = waiting.popleft()
+        # What an earlier link never lets through is not there behind it.
+        there = [(i, hop, curve) for i, hop in users[link_id] if (curve := curves[i][hop]) is not None]
+        queue = _of_curves([curve for _, _, curve in there], links[link_id])
+        outputs[link_id] = queue.output()
+        lasts = queue.leaves(np.array([curve.at_s[-1] for _, _, curve in there]))
+        for (i, hop, curve), last in zip(there, lasts.tolist(), strict=True):
+            if hop + 1 == len(files[i].path):
+                finishes[i] = last
+                continue
+            after = queue.behind(curve) if last < inf else None
+            if not _same(curves[i][hop + 1], after):
+                following = files[i].path[hop + 1]
+                if following not in waiting:
+                    waiting.append(following)
+                if after is None:
+                    finishes[i] = inf
+            curves[i][hop + 1] = after
+    return finishes, outputs
+
+
+class _Queue:
+    """A link and the rates that come to it: at `instants` the sum of them changes by `changes`."""
+
+    def __init__(self, instants_s: Float64Array, changes_bps: Float64Array, link: Service) -> None:
+        self._link = link
+        instants = np.concatenate((instants_s, link.begin_s[1:]))
+        order = np.argsort(instants, kind="stable")
+        at = instants[order]
+        inflow = np.maximum(np.cumsum(np.concatenate((changes_bps, np.zeros(len(link.begin_s) - 1)))[order]), 0.0)
+        capacity = link.bps[np.maximum(np.searchsorted(link.begin_s, at, side="right") - 1, 0)]
+        ahead = np.concatenate(([0.0], np.cumsum((inflow - capacity)[:-1] * np.diff(at))))
+        held = ahead - np.minimum(np.minimum.accumulate(ahead), 0.0)
+        # Between two instants the queue may run empty: that is an instant of its own.
+        draining = (held > 0) & (inflow < capacity)
+        empty = at + np.divide(held, capacity - inflow, out=np.full(len(at), inf), where=draining)
+        runs_empty = draining & (empty < np.append(at[1:], inf))
+        order = np.argsort(np.concatenate((at, empty[runs_empty])), kind="stable")
+        self._at: Float64Array = np.concatenate((at, empty[runs_empty]))[order]
+        self._held = np.concatenate((held, np.zeros(runs_empty.sum())))[order]  # bits in the queue
+        self._inflow = np.concatenate((inflow, inflow[runs_empty]))[order]
+        self._capacity = np.concatenate((capacity, capacity[runs_empty]))[order]
+
+    def leaves(self, at_s: Float64Array) -> Float64Array:
+        """d(t): when what arrives at each of the instants leaves."""
+        held = np.interp(at_s, self._at, self._held)
+        done = self._link.when(self._link.could(at_s) + held)
+        return np.asarray(np.where(held > 0, np.maximum(done, at_s), at_s))
+
+    def output(self) -> Output:
+        """The full capacity as long as something waits, and what comes in otherwise."""
+        busy = (self._held > 0) | (self._inflow > self._capacity)
+        return Output(self._at, np.where(busy, self._capacity, self._inflow))
+
+    def behind(self, curve: Curve) -> Curve:
+        """A curve of what has come, as one of what has left."""
+        first, last = np.searchsorted(self._at, (curve.at_s[0], curve.at_s[-1]))
+        instants = np.union1d(self._at[first : last + 1], curve.at_s)
+        instants = instants[(instants >= curve.at_s[0]) & (instants <= curve.at_s[-1])]
+        bits = np.interp(instants, curve.at_s, curve.bits)
+        # What arrives just after t leaves later than what arrives at t where the link pauses in between.
+        ahead = self._link.could(instants) + np.interp(instants, self._at, self._held)
+        left = self.leaves(instants)
+        right = np.maximum(self._link.when(ahead, "right"), left)
+        right[-1] = left[-1]
+        # A change of the link's capacity shows in all that leaves then.
+        within = self._link.begin_s[(self._link.begin_s > left[0]) & (self._link.begin_s < left[-1])]
+        at = np.concatenate((np.stack((left, right), axis=1).ravel(), within))
+        moved = np.concatenate((np.repeat(bits, 2), np.interp(self._link.could(within), ahead, bits)))
+        order = np.lexsort((moved, at))
+        return _simplified(Curve(at[order], np.maximum.accumulate(moved[order])))
+
+
+def _constant(bps: float) -> Service:
+    return Service(np.zeros(1), np.full(1, bps))
+
+
+def _at_source(file: File) -> Curve:
+    return Curve(np.array([file.begin_s, file.begin_s + max(file.bits / file.rate_bps, _GRAIN_S)]), np.array([0.0, file.bits]))
+
+
+def _of_curves(curves: Sequence[Curve], link: Service) -> _Queue:
+    instants, changes = [np.zeros(0)], [np.zeros(0)]
+    for curve in curves:
+        rates = np.diff(curve.bits) / np.diff(curve.at_s)
+        instants.append(curve.at_s)
+        changes.append(np.diff(rates, prepend=0.0, append=0.0))
+    return _Queue(np.concatenate(instants), np.concatenate(changes), link)
+
+
+def _simplified(curve: Curve) -> Curve:
+    """Without points that are all but at one instant, and without those on a straight line."""
+    apart = np.append(True, np.diff(curve.at_s) > _GRAIN_S)
+    apart[-1] = True
+    if len(apart) > 1 and curve.at_s[-1] - curve.at_s[np.flatnonzero(apart[:-1])[-1]] <= _GRAIN_S:
+        apart[np.flatnonzero(apart[:-1])[-1]] = apart[:-1].sum() == 1
+    at, bits = curve.at_s[apart], curve.bits[apart]
+    if at[-1] - at[0] <= _GRAIN_S:
+        return Curve(np.array([at[0], at[0] + _GRAIN_S]), np.array([0.0, bits[-1]]))
+    bits[0] = 0.0
+    slopes = np.diff(bits) / np.diff(at)
+    bends = np.abs(np.diff(slopes)) > _SAME_SLOPE * slopes.max()
+    kept = np.concatenate(([True], bends, [True]))
+    return Curve(at[kept], bits[kept])
+
+
+def _same(one: Curve | None, other: Curve | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    if len(one.at_s) != len(other.at_s):
+        return False
+    return bool(
+        np.allclose(one.at_s, other.at_s, rtol=0, atol=_SETTLED_S) and np.allclose(one.bits, other.bits, rtol=1e-6, atol=1.0)
+    )

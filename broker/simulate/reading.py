@@ -2,12 +2,13 @@
 """Reading a JSON document field by field: every mistake is noted under its field's name, and reading goes on with the default."""
 
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any, TypeVar
 
 from broker.core.request import FieldProblem
 
 _Read = TypeVar("_Read")
+
+_HUGE = 1e300  # JSON has integers that no float can hold
 
 
 class Reader:
@@ -46,7 +47,7 @@ class Reader:
         value = self._value(field, default is None)
         if value is None:
             return least if default is None else default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _HUGE:  # NaN is no number either
             self.complain(field, f"must be a number (it is {_short(value)})")
         elif not least <= value <= most:
             self.complain(field, f"{value:g} is not in {least:g}..{most:g}")

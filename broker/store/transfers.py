@@ -86,6 +86,13 @@ class Transfer:
         )
         return min(self.carried_bytes + sum(clipped) // MICROBITS_PER_BYTE, self.booked_bytes)
 
+    def cut_to(self, kept: tuple[Segment, ...], cut_us: int) -> None:
+        """Give up all segments but `kept`, which end by the cut, and count what they have carried then."""
+        if cut_us >= self.plan_from_us:  # else a change has counted what they carry until a cut of its own: see carried_by
+            self.segments = kept
+        self.carried_bytes = self.carried_by(cut_us)
+        self.segments, self.plan_from_us = kept, cut_us
+
     def held_by(self, instant_us: int) -> int:
         """Microseconds of `duration_us` (class 2) during which capacity was held by `instant_us`."""
         return sum(min(end, instant_us) - begin for begin, end, _ in total_rates(self.segments) if begin < instant_us)

@@ -247,7 +247,7 @@ async def test_bad_input(service: Service) -> None:
             problem(await service.client.post(f"/v1/{path}", content=content, headers=JSON), 422, "invalid")
         for content in (b"{", b"\xff", b"[" * 100_000):
             problem(await service.client.post(f"/v1/{path}", content=content, headers=JSON), 400, "malformed")
-        for name in ("none", "%00", "x" * 300, "..%2F", "%F0%9F%9A%80"):
+        for name in ("none", "%00", "x" * 300, "%F0%9F%9A%80"):
             for method, tail in (("GET", ""), ("POST", "/cancel")):
                 assert (await service.client.request(method, f"/v1/{path}/{name}{tail}")).status_code == 404, (path, name)
         assert checked(await service.client.get(f"/v1/{path}"))["items"] == []

@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from broker.core.network import Link
+from broker.core.request import NO_OPTIONS, Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
+from broker.desk.admit import Admit
 from broker.desk.change import BookRest, Change, Pause, Resume
 from broker.desk.command import Preview
 from broker.desk.desk import Desk
 from broker.desk.due import settle
 from broker.desk.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
+from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
 from broker.desk.topology import PutTopology
@@ -48,7 +51,10 @@ VOLUMES = st.integers(1, 400_000_000)
 SECONDS = st.one_of(st.integers(0, 8), st.integers(0, 8_000_000).map(lambda us: us / US_PER_S))
 RATES = st.sampled_from((None, 100_000_000, 300_000_000, 10 * GBIT))
 DESKS = st.integers(0, 1)
-REFUSALS = {"conflict", "infeasible", "invalid", "breaks-promises", "not-found", "no-path", "unknown-node"}
+PLANNED = ("vbls", "vbls", "fbls", "spaghetti", "alap", "vifi")
+OPTIONS = st.sampled_from((NO_OPTIONS, NO_OPTIONS, Options(split=True), Options(paths=1), Options(most_segments=2),
+                           Options(split=True, shortest_segment_us=200_000)))  # fmt: skip
+REFUSALS = {"unsupported", "conflict", "infeasible", "invalid", "breaks-promises", "not-found", "no-path", "unknown-node"}
 
 
 class Broker(RuleBasedStateMachine):
@@ -86,16 +92,21 @@ class Broker(RuleBasedStateMachine):
             self.run(self.world.nic(host, node, 2 * GBIT))
 
     @rule(data=st.data(), route=st.sampled_from(ROUTES), volume=VOLUMES, rate=RATES, deadline=st.none() | SECONDS, start=SECONDS,
-          hold=st.booleans(), priority=st.integers(0, 3), planner=st.sampled_from(("vbls", "fbls")), desk=DESKS)  # fmt: skip
-    def admit(self, data, route, volume, rate, deadline, start, hold, priority, planner, desk) -> None:
+          hold=st.booleans(), priority=st.integers(0, 3), planner=st.sampled_from(PLANNED), options=OPTIONS,
+          holding=st.sampled_from((False, False, True)), best_effort=st.booleans(), preempt=st.booleans(), desk=DESKS)  # fmt: skip
+    def admit(
+        self, data, route, volume, rate, deadline, start, hold, priority, planner, options, holding, best_effort, preempt, desk
+    ) -> None:
         asks = []
         for _ in range(data.draw(st.sampled_from((1, 1, 3)))):
             asks.append(self.world.ask(
-                volume, *route, rate_max_bps=rate, hold=hold, priority=priority, planner=planner,
+                None if holding else volume, *route, duration_us=volume // 100 if holding else None,
+                rate_max_bps=rate, hold=hold, priority=priority, planner=planner, options=options,
                 not_before_us=self._at(start), deadline_us=None if deadline is None else self._at(start + deadline),
-                payload={"path": "x"} if route == ("h1", "h2") else None,
+                payload={"path": "x"} if route == ("h1", "h2") else None, best_effort=best_effort, preempt=preempt,
             ))  # fmt: skip
-        answers = self.run(self.world.admit(*asks, desk=desk))
+        command = AdmitByPreemption(asks, "me", POLICY, None, self.ids) if preempt else Admit(asks, "me", POLICY)
+        answers = self.run(self.world.do(command, desk))
         for answer in answers:
             if isinstance(answer, Transfer):
                 self.ids.append(answer.id)
@@ -124,11 +135,23 @@ class Broker(RuleBasedStateMachine):
         RATES.map(lambda value: {"rate_max_bps": value}),
         SECONDS.map(lambda value: {"deadline_us": value}),
         SECONDS.map(lambda value: {"not_before_us": value}),
-        st.sampled_from(({"deadline_us": None}, {"not_before_us": None}, {"planner": "fbls"}, {"planner": "vbls"}, {"priority": 9})),
+        st.sampled_from(({"deadline_us": None}, {"not_before_us": None}, {"planner": "fbls"}, {"planner": "vbls"}, {"priority": 9},
+                         {"duration_us": US_PER_S}, {"best_effort": True}, {"options": {"split": True}}, {"options": {"split": False}},
+                         {"options": {"paths": 1}}, {"options": {"most_segments": 1}}, {"options": {"most_segments": None}})),
     ))  # fmt: skip
     def change(self, which, desk, change) -> None:
         given = {name: self._at(value) if name.endswith("_us") and value is not None else value for name, value in change.items()}
         self.attempt(Change(self.some(which), "me", None, POLICY, **given), desk)
+
+    @precondition(lambda self: self.ids)
+    @rule(which=which, desk=DESKS, kind=st.sampled_from((Pause, Resume, End, Change)))
+    def preview(self, which, desk, kind) -> None:
+        """Whatever it answers, nothing is changed."""
+        given = {"policy": POLICY, "volume_bytes": 10**8} if kind is Change else {}
+        before = self.run(self.world.everything())
+        with suppress(Problem):
+            self.run(self.world.do(Preview(kind(self.some(which), "me", **given)), desk))
+        assert self.run(self.world.everything()) == before
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, safe=VOLUMES, achieved=st.sampled_from((0, 1, 250_000_000)))

@@ -67,7 +67,7 @@ class World:
         async with self.look.transaction() as connection:
             await bookings.insert_links(connection, pair, self.clock(), host)
 
-    def ask(self, volume_bytes: int = 125_000_000, source: str = "A", destination: str = "B", **more: Any) -> Ask:
+    def ask(self, volume_bytes: int | None = 125_000_000, source: str = "A", destination: str = "B", **more: Any) -> Ask:
         return Ask(f"tr_{next(self._ids):06}", source, destination, volume_bytes, **more)
 
     async def admit(self, *asks: Ask, desk: int = 0, key: Any = None) -> list[Transfer | Problem]:
@@ -108,6 +108,9 @@ class World:
             if State(row.state) in LIVE and not row.paused and row.id not in carried:
                 volume = sum(rate * (end - begin) for begin, end, rate, _ in row.segments) // (8 * US_PER_S)
                 assert volume >= row.booked_bytes, f"{row.id} is booked {volume} of {row.booked_bytes} bytes"
+                if row.duration_us is not None:
+                    covered = held([(begin, end) for begin, end, _, _ in row.segments])
+                    assert covered >= row.duration_us, f"{row.id} holds {covered} of {row.duration_us} us"
         for link_id, record in records.items():
             edges = {edge for begin, end, _ in ledger[link_id] + promised[link_id] for edge in (begin, end)}
             edges |= {at for at, _ in record.link.available} | {e for w in record.link.windows for e in (w.begin_us, w.end_us)}
@@ -129,6 +132,12 @@ class World:
 
 def level(intervals: Iterable[Interval], instant: int) -> int:
     return sum(rate for begin, end, rate in intervals if begin <= instant < end)
+
+
+def held(intervals: list[tuple[int, int]]) -> int:
+    """How long at least one of the intervals lasts."""
+    edges = sorted({edge for interval in intervals for edge in interval})
+    return sum(b - a for a, b in itertools.pairwise(edges) if any(begin <= a < end for begin, end in intervals))
 
 
 def capacity_at(link: Link, instant: int) -> int:

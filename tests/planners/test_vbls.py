@@ -14,9 +14,9 @@ from broker.core import profile
 from broker.core.calendar import DISTANT_PAST_US, Calendar, Step
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal, coalesced, verify
-from broker.core.request import Request
+from broker.core.request import Options, Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES
-from broker.planners import vbls
+from broker.planners import along
 from broker.planners.vbls import Vbls
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, plan_is_right, request_over
 
@@ -42,7 +42,7 @@ def test_finish_is_the_earliest_possible(scenario: Scenario, first_cut: int) -> 
     with (
         patch.object(profile, "_FIRST_CUT", first_cut),
         patch.object(profile, "_NEXT_CUT", 2),
-        patch.object(vbls, "_FIRST_ROWS", 1),
+        patch.object(along, "_FIRST_ROWS", 1),
     ):
         plan = planned(scenario)
     finish = expected_finish(scenario)
@@ -216,7 +216,8 @@ def test_rounds_of_the_paper(case: str, gigabytes: float, start: int, channels: 
         ("no_path", "source", "no link of the network touches 'Z'", {"source": "Z"}),
         ("no_path", "destination", "no link of the network touches 'Z'", {"destination": "Z"}),
         ("no_path", "destination", "no path leads from 'B' to 'A'", {"source": "B", "destination": "A"}),
-        ("unsupported", "duration_s", "volumes, not durations", {"volume_bytes": None, "duration_us": 1}),
+        ("no_path", "path", "there is no link 'X'", {"options": Options(path=("X",))}),
+        ("no_path", "path", "L/L does not lead from 'A' to 'B' without a loop", {"options": Options(path=("L", "L"))}),
         ("infeasible", "rate_max_bps", "channel 10", {"rate_max_bps": 9}),
         ("infeasible", "rate_min_bps", "at most 100 bit/s", {"rate_min_bps": 101}),
         ("infeasible", "deadline", "the deadline 1970-01-01T00:00:00.079999Z", {"deadline_us": 79_999}),

@@ -3,7 +3,7 @@
 
 import base64
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 from fastapi import Request as HttpRequest
@@ -22,6 +22,7 @@ from broker.desk.reoptimise import Agreement, Apply
 from broker.fleet.tokens import Principal, Scope
 from broker.simulate import Specification, SpecificationError
 from broker.simulate.network_document import link_of
+from broker.simulate.sheet import as_csv
 from broker.store import bookings, jobs, transfers
 from broker.store.jobs import Job, JobState, Kind
 
@@ -133,7 +134,7 @@ async def show_simulation(
 ) -> Response:
     job = await queues.find(broker, Kind.SIMULATION, job_id)
     if format == "csv":
-        return Response(_part_of_result(job, "table_csv"), media_type="text/csv; charset=utf-8")
+        return Response(as_csv(_result(job)), media_type="text/csv; charset=utf-8")
     return queues.answer(job)
 
 
@@ -141,7 +142,7 @@ async def show_simulation(
 async def plot(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
     """The result as a picture."""
     job = await queues.find(broker, Kind.SIMULATION, job_id)
-    return Response(base64.b64decode(_part_of_result(job, "plot_png")), media_type="image/png")
+    return Response(base64.b64decode(_result(job)["plot_png"]), media_type="image/png")
 
 
 @router.post("/simulations/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
@@ -158,10 +159,10 @@ async def cancel_simulation(job_id: str, broker: BrokerDependency, caller: Submi
     return await queues.cancel(broker, caller, job)
 
 
-def _part_of_result(job: Job, name: str) -> str:
+def _result(job: Job) -> dict[str, Any]:
     if job.state is not JobState.DONE or job.result is None:
         raise Problem("conflict", f"the simulation is {job.state}: it has no result", {"state": str(job.state)})
-    return str(job.result[name])
+    return job.result
 
 
 @router.post("/plans/{job_id}/apply", response_model=JobOut, responses=REFUSALS)

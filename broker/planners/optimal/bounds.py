@@ -6,6 +6,7 @@ request pays at least what its volume costs in its cheapest intervals, and all t
 Cells of the expansion are taken at their roomiest here, so what is passed over in it only loosens a bound.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,33 +15,36 @@ from broker.planners.optimal.expansion import Expansion
 from broker.planners.optimal.programs import Rows
 from broker.planners.optimal.solver import Flags, Floats, Ints
 
-_STEPS = 60
+_STEPS = 40
 _DUST = 1e-9  # of the result: what float sums of 1e6 terms may be wrong by
 
 
-def congestion(expansion: Expansion, rows: Rows, prices: Floats, reached: float) -> float | None:
+def congestion(expansion: Expansion, rows: Rows, prices: Floats, reached: float) -> float:
     """No plan for all requests books less than this share at its fullest; `reached` is a share that some plan reaches.
 
-    None: nothing is proven. Infinity is not answered; whether the requests fit at all is the planner's question.
+    `prices`: of the whole of each row's link during its interval.
     """
     prices = np.maximum(prices, 0.0)
-    if not prices.any():
-        return None
     per_bit = prices / (expansion.whole[rows.link] * expansion.seconds[rows.interval])
     spent = cheapest(expansion, rows, per_bit, reached)
-    if np.isinf(spent).any():
-        return None
+    if not prices.any() or np.isinf(spent).any():
+        return 0.0
     wanted = float(spent.sum()) * (1 - _DUST)
-    worth = per_bit * expansion.seconds[rows.interval]
+    worth = prices / expansion.whole[rows.link]
+    return _least_share(lambda share: float((worth * _room(expansion, rows, share)).sum()) >= wanted, reached)
+
+
+def congestion_alone(expansion: Expansion, reached: float) -> float:
+    """The same from each request on its own: below this share there is no room for somebody's volume beside what others have booked."""
+    return _least_share(lambda share: bool(fits_alone(expansion, share).all()), reached)
+
+
+def _least_share(enough: Callable[[float], bool], reached: float) -> float:
+    """The smallest share that is enough, from below; `enough` is monotonous."""
     low, high = 0.0, reached
-    if float((worth * _room(expansion, rows, high)).sum()) <= wanted:
-        return high
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if float((worth * _room(expansion, rows, middle)).sum()) < wanted:
-            low = middle
-        else:
-            high = middle
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return low
 
 
@@ -84,11 +88,12 @@ class _Pairs(NamedTuple):
     request: Ints
     bits: Floats
     of_cell: Ints
+    open: Flags  # per cell: there is room at all
 
 
-def fits_alone(expansion: Expansion) -> Flags:
-    """Per request: is there room for its volume in its window when nobody else is there? (True proves nothing, False does.)"""
-    pairs = _pairs(expansion, np.inf)
+def fits_alone(expansion: Expansion, share: float = np.inf) -> Flags:
+    """Per request: is there room below `share` for its volume when none of the others is there? (True proves nothing, False does.)"""
+    pairs = _pairs(expansion, share)
     most = np.bincount(pairs.request, weights=pairs.bits, minlength=len(expansion.requests))
     fits: Flags = most >= expansion.volumes * (1 - 1e-6)
     return fits
@@ -106,7 +111,8 @@ def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, ex
         price += extra
     pairs = _pairs(expansion, share)
     least = np.full(len(pairs.request), np.inf)
-    np.minimum.at(least, pairs.of_cell, price)
+    np.minimum.at(least, pairs.of_cell[pairs.open], price[pairs.open])
+    least[pairs.bits <= 0] = 0.0  # of no use, whatever it costs
     order = np.lexsort((least, pairs.request))
     request, least, most = pairs.request[order], least[order], pairs.bits[order]
     before = np.cumsum(most) - most
@@ -134,7 +140,7 @@ def _pairs(expansion: Expansion, share: float) -> _Pairs:
     pair = on // max(len(expansion.links), 1)
     shared = count == lanes[pair]
     np.minimum.at(most, pair[shared], _free(expansion, link[passed[shared]], interval[passed[shared]], share))
-    return _Pairs(request, most * expansion.seconds[keys % max(n, 1)], at)
+    return _Pairs(request, most * expansion.seconds[keys % max(n, 1)], at, room > 0)
 
 
 def _room(expansion: Expansion, rows: Rows, share: float) -> Floats:

@@ -22,13 +22,18 @@ _FITS = 1e-6
 
 
 class Relaxed(NamedTuple):
-    """A solution in floats: `theta` is the share that its rates reach, `excess` how far limits are exceeded that theta does not express."""
+    """A solution in floats.
+
+    `theta`: the share that its rates reach where they use a link; `asked`: the program's own, links that they do not use included;
+    `excess`: how far limits are exceeded that theta does not express.
+    """
 
     expansion: Expansion
     rows: Rows
     rates: Floats
     prices: Floats | None
     theta: float
+    asked: float
     excess: float
 
     @property
@@ -38,63 +43,70 @@ class Relaxed(NamedTuple):
 
 class Carried(NamedTuple):
     answers: dict[int, Plan | Refusal]
-    relaxed: Relaxed | None  # before requests that must not be split were given one path
+    proofs: Sequence[Relaxed]  # everything solved before requests that must not be split were given one path
 
 
 def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
     """Plans for these requests at the least congestion that was found, and a bound's makings. No answers: no solution within the limit."""
     if not indices:
-        return Carried({}, None)
-    relaxed = least(batch.expand(indices), batch.solver)
-    if relaxed is None:
-        return Carried({}, None)
-    choices = [relaxed]
+        return Carried({}, [])
+    solved = least(batch.expand(indices), batch.solver)
+    if not solved:
+        return Carried({}, [])
+    relaxed = choice = solved[0]
     if _needs_choice(relaxed):
         choices = []
         for by_interval in (True, False):
-            chosen = least(restricted(relaxed.expansion, one_path(relaxed.expansion, relaxed.rates, by_interval)), batch.solver)
-            if chosen is not None:
-                choices.append(chosen)
-            if chosen is not None and chosen.theta <= relaxed.theta * (1 + _CLOSE):
+            choices += least(restricted(relaxed.expansion, one_path(relaxed.expansion, relaxed.rates, by_interval)), batch.solver)[
+                :1
+            ]
+            if choices and choices[-1].theta <= relaxed.theta * (1 + _CLOSE):
                 break
-    best: dict[int, Plan | Refusal] = {}
-    best_key: tuple[int, Fraction] | None = None
-    for choice in sorted(choices, key=lambda c: (c.excess, c.theta))[:1]:
-        answers = _rounded(batch, choice, indices, simple)
-        plans = [answer for answer in answers.values() if isinstance(answer, Plan)]
-        key = (-len(plans), congestion(plans, batch.network, batch.calendars))
-        if best_key is None or key < best_key:
-            best, best_key = answers, key
-    return Carried(best, relaxed)
+        if not choices:
+            return Carried({}, solved)
+        choice = min(choices, key=lambda c: (c.excess, c.theta))
+    return Carried(_rounded(batch, choice, indices, simple), solved)
 
 
-def least(expansion: Expansion, solver: Solver) -> Relaxed | None:
-    """Solve the program; where what others have booked decides, find out below which share it is better to leave their links alone."""
+def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
+    """Solutions of the program, the best one first; none when the solver found none.
+
+    A program takes every link that it may use to be as full as others have booked it, even where it then sends nothing. So links that
+    are fuller than need be have to be left alone: below which share, is found by bisection.
+    """
     found = _solved(expansion, solver, np.inf)
     if found is None:
-        return None
+        return []
     shares = expansion.booked_high[found.rows.link, found.rows.interval] / expansion.whole[found.rows.link]
     levels = np.unique(shares[shares > 0])
-    # Level k stands for: links and intervals with that share and above are left alone.
+    if not len(levels) or found.asked > levels[-1] * (1 + _FITS):
+        return [found]
+    others: list[Relaxed] = []
     low, high = 0, len(levels)
-    steps = 0
-    while low < high and steps < _LEVELS and found.theta <= (levels[high - 1] if high else 0.0) * (1 + _FITS):
+    while low < high and len(others) < _LEVELS:
         middle = (low + high) // 2
         less = _solved(expansion, solver, float(levels[middle]))
-        steps += 1
-        if less is not None and less.fits and less.theta <= found.theta:
+        if less is not None and less.fits and less.asked <= levels[middle]:
+            others.append(found)
             found, high = less, middle
         else:
+            others += [less] if less is not None else []
             low = middle + 1
-    return found
+    return [found, *others]
 
 
-def prove(whole: Expansion, relaxed: Relaxed, reached: float) -> float | None:
-    """The bound that the prices prove; on `whole`, with the cells too that the program was not shown."""
-    if relaxed.prices is None or not whole.exact_windows:
+def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float | None:
+    """The best bound that any of the solutions proves; on `whole`, with the cells too that the programs were not shown."""
+    if not whole.exact_windows:
         return None
     rows = rows_of(whole)
-    return bounds.congestion(whole, rows, carried_over(relaxed.rows, relaxed.prices, rows, len(whole.seconds)), reached)
+    alone = bounds.congestion_alone(whole, reached)
+    proven = [
+        bounds.congestion(whole, rows, carried_over(solved.rows, solved.prices, rows, len(whole.seconds)), reached)
+        for solved in proofs
+        if solved.prices is not None
+    ]
+    return max([alone, *proven])
 
 
 def carried_over(rows: Rows, prices: Floats, others: Rows, intervals: int) -> Floats:
@@ -126,7 +138,7 @@ def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | Non
         free, booked = expansion.free_low[rows.link, rows.interval], expansion.booked_high[rows.link, rows.interval]
         hard = np.flatnonzero(free + booked < expansion.whole[rows.link] * (1 - 1e-12))
         prices[hard] -= answer.prices[m : m + len(hard)]
-    return Relaxed(expansion, rows, rates, prices, _share(expansion, rates), float(answer.values[n + 1]))
+    return Relaxed(expansion, rows, rates, prices, _share(expansion, rates), *answer.values[n:].tolist())
 
 
 def _share(expansion: Expansion, rates: Floats) -> float:

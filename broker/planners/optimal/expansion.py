@@ -242,7 +242,7 @@ def restricted(expansion: Expansion, keep: Flags) -> Expansion:
 
 def usable(expansion: Expansion, below: float = np.inf) -> Expansion:
     """Only cells in which all links have something free throughout, and less than the share `below` booked beforehand."""
-    shut = (expansion.free_low <= 0) | (expansion.booked_high >= below * expansion.whole[:, None])
+    shut = (expansion.free_low <= 0) | (expansion.booked_high >= below * expansion.whole[:, None] * (1 - 1e-12))
     keep = np.ones(expansion.cells, bool)
     keep[expansion.entry_cell[shut[expansion.entry_link, expansion.interval_of[expansion.entry_cell]]]] = False
     return expansion if keep.all() else restricted(expansion, keep)

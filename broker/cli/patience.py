@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work that may take long: it runs beside the main thread, which says on standard error how far it is and stays free for ctrl-C.
+
+A solver's own code does not look for ctrl-C, so it must not run in the thread that gets it.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from threading import Event, Thread
+from typing import Generic, TypeVar
+
+import typer
+
+from broker.cli.simulate_show import progress
+
+_Result = TypeVar("_Result")
+
+_LONG_S = 1.0  # what takes less needs no bar
+_GLANCE_S = 0.1
+_GRACE_S = 3.0  # for work that was asked to stop
+_INTERRUPTED = 130
+
+
+class Work(Generic[_Result]):
+    """`task` gets this object: it calls `told` with a part in [0, 1] and a text, and asks `cancelled` whether to stop."""
+
+    def __init__(self, task: "Callable[[Work[_Result]], _Result]", what: str) -> None:
+        self._task, self._what = task, what
+        self._part, self._text = 0.0, ""
+        self._stop = Event()
+        self._results: list[_Result] = []
+        self._errors: list[BaseException] = []
+
+    def told(self, part: float, text: str) -> None:
+        self._part, self._text = part, text
+
+    def cancelled(self) -> bool:
+        return self._stop.is_set()
+
+    def done(self) -> _Result:
+        """The task's result, or what it raised. On ctrl-C: exit status 130."""
+        thread = Thread(target=self._run, daemon=True)
+        try:
+            thread.start()
+            thread.join(_LONG_S)
+            with progress() if thread.is_alive() else nullcontext(lambda *_: None) as show:
+                while thread.is_alive():
+                    show(self._part, f"{self._what}: {self._text}" if self._text else self._what)
+                    thread.join(_GLANCE_S)
+        except KeyboardInterrupt:
+            self._stop.set()
+            typer.echo("interrupted; nothing was planned", err=True)
+            thread.join(_GRACE_S)
+            if thread.is_alive():
+                sys.stderr.flush()
+                os._exit(_INTERRUPTED)  # leaving in the ordinary way would wait for the solver, or pull the floor from under it
+            raise typer.Exit(_INTERRUPTED) from None
+        for error in self._errors:
+            raise error
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._task(self))
+        except BaseException as error:  # it is raised again where somebody waits for it
+            self._errors.append(error)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans for people: tables with the rates over time, one planner's or several side by side."""
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli.plan_outcome import Outcome
+from broker.cli.quantities import show_duration, show_rate
+from broker.core.plan import Plan, Segment, total_rates
+from broker.core.units import US_PER_S, format_time
+from broker.planners.offers import CounterOffer
+from broker.planners.sequence import Decision
+
+_COLUMNS, _LEAST_COLUMNS = 18, 6
+_MOST_ROWS = 40  # of a comparison: more would push its first table out of sight
+_BARS = " ▁▂▃▄▅▆▇█"
+_ASCII_BARS = " .:-=+*%#"
+_UNITS = {"congestion": "of the busiest link", "admitted": "admitted", "volume": "bytes", "completion": "weighted seconds"}
+
+
+def tables(outcome: Outcome, unicode: bool, width: int) -> list[RenderableType]:
+    """One row a transfer with its rate over the time of the whole schedule, then what was refused and why.
+
+    Paths need a column of their own, which 80 characters have no room for.
+    """
+    schedule, paths = outcome.schedule, width >= 100
+    begin, end = _span([outcome])
+    top = _top(schedule.plans)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for header in ("Transfer", "Start", "Finish", "Rate over time", *(("Path",) if paths else ())):
+        table.add_column(header, no_wrap=header not in ("Transfer", "Path"), overflow="fold")
+    refused = Text()
+    for decision in schedule.decisions:
+        name, plan = Text(decision.request.id), decision.answer
+        if isinstance(plan, Plan):
+            along = dict.fromkeys(" ".join(segment.path) for segment in plan.segments)
+            table.add_row(
+                name,
+                format_time(plan.start_us),
+                format_time(plan.finish_us),
+                Text(picture(plan.segments, begin, end, top, _BARS if unicode else _ASCII_BARS)),
+                *([Text(", ".join(along))] if paths else []),
+            )
+        else:
+            table.add_row(name, "refused")
+            refused.append("\n".join(_refusal(decision)) + "\n")
+    return [table, *([refused] if refused else []), _summary(outcome, top)]
+
+
+def comparison(outcomes: Sequence[Outcome], unicode: bool, width: int) -> list[RenderableType]:
+    """A row of figures for each planner; then a row for each transfer, with its rate over time under every planner."""
+    figures = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    figures.add_column("Planner", no_wrap=True)
+    for header in ("Admitted", "Busiest link", "Done after", "Mean finish", "Segments"):
+        figures.add_column(header, justify="right", no_wrap=True)
+    for outcome in outcomes:
+        mean = outcome.mean_finish_s
+        figures.add_row(
+            _title(outcome),
+            f"{len(outcome.schedule.plans)} of {len(outcome.schedule.decisions)}",
+            f"{float(outcome.schedule.congestion_factor):.1%}",
+            show_duration(outcome.schedule.makespan_us),
+            "-" if mean is None else show_duration(round(mean * US_PER_S)),
+            str(outcome.segments),
+        )
+    begin, end = _span(outcomes)
+    top = _top([plan for outcome in outcomes for plan in outcome.schedule.plans])
+    bars = _BARS if unicode else _ASCII_BARS
+    decisions = list(zip(*(outcome.schedule.decisions for outcome in outcomes), strict=True))
+    longest = max((len(row[0].request.id) for row in decisions), default=0)
+    name = max(min(longest, 24), len("Transfer"))
+    room = (width - name - 3) // len(outcomes) - 3  # two blanks and a divider beside every column
+    columns = min(max(room, _LEAST_COLUMNS), _COLUMNS)
+    rates = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    rates.add_column("Transfer", overflow="fold", min_width=name)
+    for outcome in outcomes:
+        rates.add_column(outcome.planner, no_wrap=True, min_width=columns)
+    for row in decisions[:_MOST_ROWS]:
+        rates.add_row(Text(row[0].request.id), *(Text(_cell(decision, begin, end, top, bars, columns)) for decision in row))
+    about = f"Rates from {format_time(begin)} to {format_time(end)}; a full block is {show_rate(top)}"
+    if len(decisions) > _MOST_ROWS:
+        about += f"; {len(decisions) - _MOST_ROWS} transfers more are in --json"
+    predicted = [outcome.planner for outcome in outcomes if not outcome.books]
+    notes = [f"{name} only predicts and books nothing" for name in predicted] + list(_optima(outcomes))
+    return [figures, *([rates] if decisions else []), Text("\n".join([about, *notes]))]
+
+
+def picture(segments: Sequence[Segment], begin_us: int, end_us: int, top_bps: int, bars: str, columns: int = _COLUMNS) -> str:
+    """The mean rate in each of a few columns between two instants, as a bar of eighths of `top_bps`, rounded up."""
+    text = ""
+    for column in range(columns):
+        left = begin_us + (end_us - begin_us) * column // columns
+        right = max(begin_us + (end_us - begin_us) * (column + 1) // columns, left + 1)
+        moved = sum(max(0, min(s.end_us, right) - max(s.begin_us, left)) * s.rate_bps for s in segments)
+        text += bars[-(-moved * (len(bars) - 1) // (top_bps * (right - left)))]
+    return text.rstrip()
+
+
+def _cell(decision: Decision, begin: int, end: int, top: int, bars: str, columns: int) -> str:
+    if isinstance(decision.answer, Plan):
+        return picture(decision.answer.segments, begin, end, top, bars, columns)
+    return "refused"[:columns]
+
+
+def _span(outcomes: Sequence[Outcome]) -> tuple[int, int]:
+    plans = [plan for outcome in outcomes for plan in outcome.schedule.plans]
+    return min((plan.start_us for plan in plans), default=0), max((plan.finish_us for plan in plans), default=1)
+
+
+def _top(plans: Sequence[Plan]) -> int:
+    """The highest rate of any transfer, over all of its paths."""
+    return max((rate for plan in plans for _, _, rate in total_rates(plan.segments)), default=1)
+
+
+def _title(outcome: Outcome) -> str:
+    return f"{outcome.planner} ({outcome.more['objective']})" if "objective" in outcome.more else outcome.planner
+
+
+def _summary(outcome: Outcome, top: int) -> str:
+    schedule = outcome.schedule
+    text = (
+        f"{_title(outcome)}: {len(schedule.plans)} of {len(schedule.decisions)} admitted, "
+        f"busiest link {float(schedule.congestion_factor):.1%}, done after {show_duration(schedule.makespan_us)}; "
+        f"a full block is {show_rate(top)}"
+    )
+    notes = [] if outcome.books else [f"{outcome.planner} only predicts and books nothing"]
+    return "\n".join([text, *notes, *_optima([outcome])])
+
+
+def _optima(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        more = outcome.more
+        if "objective" in more:
+            proven = "no bound was proven" if more["bound"] is None else f"no plan can have better than {more['bound']:.6g}"
+            yield f"{_title(outcome)}: {more['value']:.6g} {_UNITS[more['objective']]}; {proven}"
+
+
+def _refusal(decision: Decision) -> Iterator[str]:
+    refusal, offer = decision.answer, decision.offer or CounterOffer(None, None)
+    assert not isinstance(refusal, Plan)
+    yield f"{decision.request.id}: {refusal.code}: {refusal.detail}"
+    if offer.earliest_finish_us is not None:
+        yield f"    earliest finish without the deadline: {format_time(offer.earliest_finish_us)}"
+    if offer.largest_volume_bytes is not None:
+        yield f"    largest volume by the deadline: {offer.largest_volume_bytes:,} bytes"
+    if offer.smallest_rate_max_bps is not None:
+        yield f"    possible from this rate_max_bps on: {offer.smallest_rate_max_bps}"
+    if offer.largest_rate_min_bps is not None:
+        yield f"    possible up to this rate_min_bps: {offer.largest_rate_min_bps}"
+    if offer.longest_duration_us is not None:
+        yield f"    longest duration by the deadline: {show_duration(offer.longest_duration_us)}"

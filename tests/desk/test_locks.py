@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every link that a plan may book is locked before it is made, whatever moves the choice of paths; and nothing else is planned on."""
+
+import asyncio
+
+import pytest
+
+from broker.core.network import Link
+from broker.core.request import Options
+from broker.core.units import US_PER_S
+from broker.desk.admit import Admit
+from broker.desk.batch import Batch, NotLocked
+from broker.desk.change import Change
+from broker.desk.links import AddWindow
+from broker.store.bookings import WindowRecord
+from broker.store.transfers import Transfer
+from tests.conftest import Clock
+from tests.desk.world import GBIT, POLICY, World, world
+
+DIRECT, OUT, BACK = Link("L1", "A", "B", GBIT), Link("L2", "A", "C", GBIT), Link("L3", "C", "B", GBIT)
+ONE_PATH = Options(paths=1)
+
+
+async def window(w: World, begin_us: int, end_us: int) -> None:
+    await w.do(AddWindow(WindowRecord("w1", "L1", begin_us, end_us, 0, "outage", None), "me", True, POLICY))
+
+
+@pytest.mark.parametrize("readings", range(5))
+async def test_a_window_that_begins_while_the_desk_locks(readings: int, database_url: str, clock: Clock) -> None:
+    """Chosen with the direct link up, planned with it down: the desk begins anew and takes the way around."""
+    async with world(database_url, clock) as w:
+        await w.links(DIRECT, OUT, BACK)
+        begin = clock.now_us + 100 * US_PER_S
+        await window(w, begin, begin + 3600 * US_PER_S)
+        clock.now_us = begin - readings - 1
+        (booked,) = await w.admit(w.ask(deadline_us=begin + 60 * US_PER_S, options=ONE_PATH))
+        assert isinstance(booked, Transfer)
+        detour = booked.start_us >= begin
+        assert {s.path for s in booked.segments} <= ({("L2", "L3")} if detour else {("L1",), ("L2", "L3")})
+        await w.check()
+
+
+async def test_a_link_that_is_not_locked_is_not_planned_on(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(DIRECT, OUT, BACK)
+        (first,) = await w.admit(w.ask(options=ONE_PATH))
+        assert isinstance(first, Transfer)
+        batch = Batch(w.desks[0].books, {"L2": 0, "L3": 0}, {}, clock())
+        with pytest.raises(NotLocked):
+            Admit([w.ask(options=ONE_PATH)], "me", POLICY).decide(batch)
+
+
+async def test_a_change_of_path_locks_the_new_one(database_url: str, clock: Clock) -> None:
+    """On a desk that has never seen the other path's bookings, while another desk books there."""
+    async with world(database_url, clock, desks=2) as w:
+        await w.links(DIRECT, OUT, BACK)
+        begin = clock.now_us + 10 * US_PER_S
+        window_ = {"not_before_us": begin, "deadline_us": begin + 4 * US_PER_S}
+        (moving,) = await w.admit(w.ask(250_000_000, options=Options(path=("L1",)), **window_))
+        around = Options(path=("L2", "L3"))
+        answers = await asyncio.gather(
+            w.do(Change(moving.id, "me", None, POLICY, options={"path": ("L2", "L3")}), 0),
+            *(w.admit(w.ask(125_000_000, options=around, **window_), desk=1) for _ in range(4)),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(a, Transfer) for a in (answers[0], *(a[0] for a in answers[1:]))) in (3, 4)
+        await w.check()
+
+
+async def test_every_path_of_a_split_transfer_is_locked(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock, desks=2) as w:
+        await w.links(DIRECT, OUT, BACK)
+        asks = [[w.ask(250_000_000, options=Options(split=True)) for _ in range(3)] for _ in range(2)]
+        await asyncio.gather(*(w.admit(*some, desk=desk) for desk, some in enumerate(asks)))
+        rows = await w.rows("SELECT segments FROM transfers")
+        assert len(rows) == 6 and all({tuple(s[3]) for s in row.segments} == {("L1",), ("L2", "L3")} for row in rows)
+        await w.check()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of several paths, one number per microsecond: what a single path can do is asked of `tests.core.grid`, path by path."""
+
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from broker.core.calendar import Calendar
+from broker.core.network import Link, Network
+from broker.core.plan import Plan, Refusal, verify
+from broker.core.request import Options, Request
+from broker.planners.signature import Planner
+from tests.core.grid import GridLink, Scenario, grid_links, rates
+
+# Parallel links, a way around, and shapes in which paths share their first, last or middle link, or cross.
+SHAPES: dict[str, list[str]] = {
+    "parallel": ["SD", "SD", "SD"],
+    "diamond": ["SA", "SB", "AD", "BD"],
+    "shared first": ["SA", "AD", "AD", "AB", "BD"],
+    "shared last": ["SA", "SB", "AC", "BC", "CD"],
+    "crossing": ["SA", "SB", "AB", "BA", "AD", "BD"],
+    "two hops, parallel": ["SA", "SA", "AD", "AD"],
+    "ladder": ["SA", "SB", "AC", "BC", "CE", "CF", "ED", "FD", "AE"],
+}
+
+
+@dataclass(frozen=True)
+class Mesh:
+    links: tuple[tuple[GridLink, str], ...]  # with the nodes it joins
+    request: Request
+
+    @property
+    def network(self) -> Network:
+        return Network(self._links())
+
+    def _links(self) -> list[Link]:
+        return [link.link(*nodes) for link, nodes in self.links]
+
+    @property
+    def calendars(self) -> dict[str, Calendar]:
+        return {link.id: link.calendar() for link, _ in self.links}
+
+    def paths(self) -> list[tuple[GridLink, ...]]:
+        """The loop-free paths that a planner may choose from, by hops and ids, as many as the request allows."""
+        found: list[tuple[GridLink, ...]] = []
+
+        def extend(node: str, seen: str, path: tuple[GridLink, ...]) -> None:
+            if node == "D":
+                found.append(path)
+                return
+            for link, (source, target) in self.links:
+                if source == node and target not in seen:
+                    extend(target, seen + target, (*path, link))
+
+        extend("S", "S", ())
+        found.sort(key=lambda path: (len(path), [link.id for link in path]))
+        return found[: self.request.options.paths]
+
+    def on(self, path: tuple[GridLink, ...]) -> Scenario:
+        """The same request on one path alone."""
+        alone = replace(self.request, source="N0", destination=f"N{len(path)}", options=replace(self.request.options, paths=1))
+        return Scenario(path, alone)
+
+    def scenarios(self) -> list[Scenario]:
+        """One per path that can take a rate at all: a link that is too small throughout is gone around (see `candidates`)."""
+        return [self.on(path) for path in self.paths()]
+
+    def asking(self, **changes: object) -> "Mesh":
+        return Mesh(self.links, replace(self.request, **changes))  # type: ignore[arg-type]
+
+    def planned(self, planner: Planner) -> Plan | Refusal:
+        answer = planner.plan(self.request, self.network, self.calendars)
+        if isinstance(answer, Plan):
+            verify(self.request, answer, self.network.links, self.calendars)
+        return answer
+
+
+@st.composite
+def meshes(draw: st.DrawFn, slots: bool = True) -> Mesh:
+    """Requests for a volume; all capacities suffice for every rate, so that no link is gone around."""
+    base_us = draw(st.sampled_from([0, -100, 1_767_225_600_000_000]))
+    channels = draw(st.sampled_from([[None], [None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
+    links = []
+    for i, nodes in enumerate(SHAPES[draw(st.sampled_from(sorted(SHAPES)))]):
+        link = draw(grid_links(i, base_us, channels))
+        links.append((link if slots else replace(link, slot_us=1), nodes))
+    not_before = base_us + draw(st.integers(-30, 150))
+    low, high = sorted((draw(rates), draw(rates)))
+    return Mesh(
+        tuple(links),
+        Request(
+            id="r",
+            source="S",
+            destination="D",
+            volume_bytes=draw(st.integers(1, 120)),
+            not_before_us=not_before,
+            rate_max_bps=draw(st.sampled_from([None, high])),
+            rate_min_bps=draw(st.sampled_from([None, None, low])),
+            deadline_us=draw(st.one_of(st.none(), st.integers(1, 300).map(lambda after: not_before + after))),
+            options=Options(paths=draw(st.sampled_from([1, 2, 3, 4, 16]))),
+        ),
+    )
