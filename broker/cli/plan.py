@@ -38,7 +38,9 @@ def plan_command(
     ] = None,
     paths: Annotated[
         int,
-        typer.Option(metavar="K", min=1, max=MAX_PATHS, help="From how many shortest paths to choose, where a request does not say."),
+        typer.Option(
+            metavar="K", min=1, max=MAX_PATHS, help="From how many shortest paths to choose, where a request does not say."
+        ),
     ] = DEFAULT_PATHS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:

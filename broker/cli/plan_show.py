@@ -15,7 +15,7 @@ from broker.core.units import US_PER_S, format_time
 from broker.planners.offers import CounterOffer
 from broker.planners.sequence import Decision
 
-_COLUMNS, _LEAST_COLUMNS = 18, 6
+_COLUMNS = 18
 _MOST_ROWS = 40  # of a comparison: more would push its first table out of sight
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*%#"
@@ -55,38 +55,49 @@ def comparison(outcomes: Sequence[Outcome], unicode: bool, width: int) -> list[R
     """A row of figures for each planner; then a row for each transfer, with its rate over time under every planner."""
     figures = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     figures.add_column("Planner", no_wrap=True)
-    for header in ("Admitted", "Busiest link", "Done after", "Mean finish", "Segments"):
+    for header in ("Admitted", "Busiest", "Done after", "Mean finish", "Segments"):
         figures.add_column(header, justify="right", no_wrap=True)
     for outcome in outcomes:
         mean = outcome.mean_finish_s
         figures.add_row(
-            _title(outcome),
+            outcome.planner,
             f"{len(outcome.schedule.plans)} of {len(outcome.schedule.decisions)}",
             f"{float(outcome.schedule.congestion_factor):.1%}",
             show_duration(outcome.schedule.makespan_us),
             "-" if mean is None else show_duration(round(mean * US_PER_S)),
             str(outcome.segments),
         )
-    begin, end = _span(outcomes)
-    top = _top([plan for outcome in outcomes for plan in outcome.schedule.plans])
-    bars = _BARS if unicode else _ASCII_BARS
-    decisions = list(zip(*(outcome.schedule.decisions for outcome in outcomes), strict=True))
-    longest = max((len(row[0].request.id) for row in decisions), default=0)
-    name = max(min(longest, 24), len("Transfer"))
-    room = (width - name - 3) // len(outcomes) - 3  # two blanks and a divider beside every column
-    columns = min(max(room, _LEAST_COLUMNS), _COLUMNS)
-    rates = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    rates.add_column("Transfer", overflow="fold", min_width=name)
-    for outcome in outcomes:
-        rates.add_column(outcome.planner, no_wrap=True, min_width=columns)
-    for row in decisions[:_MOST_ROWS]:
-        rates.add_row(Text(row[0].request.id), *(Text(_cell(decision, begin, end, top, bars, columns)) for decision in row))
+    requests = len(outcomes[0].schedule.decisions)
+    plans = [plan for outcome in outcomes for plan in outcome.schedule.plans]
+    begin, end, top = *_span(outcomes), _top(plans)
     about = f"Rates from {format_time(begin)} to {format_time(end)}; a full block is {show_rate(top)}"
-    if len(decisions) > _MOST_ROWS:
-        about += f"; {len(decisions) - _MOST_ROWS} transfers more are in --json"
-    predicted = [outcome.planner for outcome in outcomes if not outcome.books]
-    notes = [f"{name} only predicts and books nothing" for name in predicted] + list(_optima(outcomes))
-    return [figures, *([rates] if decisions else []), Text("\n".join([about, *notes]))]
+    if requests > _MOST_ROWS:
+        about += f"; {requests - _MOST_ROWS} transfers more are in --json"
+    predicted = [f"{outcome.planner} only predicts and books nothing" for outcome in outcomes if not outcome.books]
+    pictures = _side_by_side(outcomes, _BARS if unicode else _ASCII_BARS, width, top) if plans else []
+    return [figures, *pictures, Text("\n".join([*([about] if plans else []), *predicted, *_optima(outcomes)]))]
+
+
+def _side_by_side(outcomes: Sequence[Outcome], bars: str, width: int, top: int) -> Iterator[RenderableType]:
+    """As many planners beside each other as there is room for, the others below."""
+    begin, end = _span(outcomes)
+    decisions = outcomes[0].schedule.decisions[:_MOST_ROWS]
+    name = min(max(len("Transfer"), *(len(decision.request.id) for decision in decisions)), 24)
+    least = max(len(outcome.planner) for outcome in outcomes)
+    most = max((width - name - 3) // (least + 3), 1)  # two blanks and a divider beside every column
+    tables = -(-len(outcomes) // most)
+    beside = -(-len(outcomes) // tables)
+    columns = min(max((width - name - 3) // beside - 3, least), _COLUMNS)
+    for first in range(0, len(outcomes), beside):
+        shown = outcomes[first : first + beside]
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("Transfer", overflow="fold", min_width=name)
+        for outcome in shown:
+            table.add_column(outcome.planner, no_wrap=True, min_width=columns)
+        for i, decision in enumerate(decisions):
+            cells = [_cell(outcome.schedule.decisions[i], begin, end, top, bars, columns) for outcome in shown]
+            table.add_row(Text(decision.request.id), *map(Text, cells))
+        yield table
 
 
 def picture(segments: Sequence[Segment], begin_us: int, end_us: int, top_bps: int, bars: str, columns: int = _COLUMNS) -> str:
@@ -103,7 +114,7 @@ def picture(segments: Sequence[Segment], begin_us: int, end_us: int, top_bps: in
 def _cell(decision: Decision, begin: int, end: int, top: int, bars: str, columns: int) -> str:
     if isinstance(decision.answer, Plan):
         return picture(decision.answer.segments, begin, end, top, bars, columns)
-    return "refused"[:columns]
+    return "refused"
 
 
 def _span(outcomes: Sequence[Outcome]) -> tuple[int, int]:

@@ -60,6 +60,7 @@ def worker_command(
     celery = [sys.executable, "-m", "celery", "--app", "broker.jobs.celery_app:app", "worker"]
     # A long job is watched by a process of the pool: one more for each, so that what is due every second never waits for it.
     options = ["--concurrency", str(concurrency + settings().job_slots), "--loglevel", log_level]
+    options += ["--without-mingle", "--without-gossip", "--without-heartbeat"]  # workers need not know each other: the database does
     if beat:
         options += ["--beat", "--schedule", str(schedule)]
     os.execv(celery[0], celery + options)  # noqa: S606  the worker takes our pid: signals reach it, nothing stays in between

@@ -80,17 +80,19 @@ def _measured(wanted: Sequence[Point], jobs: int) -> Iterator[Delays]:
     if jobs == 1:
         yield from map(measure, wanted)
         return
-    # Spawned, not forked: there may be threads here already. Ctrl-C goes to all processes; this one alone answers.
-    with ProcessPoolExecutor(min(jobs, len(wanted)), get_context("spawn"), _deaf) as pool:
+    # Spawned, not forked: there may be threads here already.
+    with ProcessPoolExecutor(min(jobs, len(wanted)), get_context("spawn")) as pool:
+        # Ctrl-C goes to all processes of a terminal. Those that are started while it is ignored go on ignoring it: this one alone answers.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            yield from pool.map(measure, wanted)
+            coming = pool.map(measure, wanted)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        try:
+            yield from coming
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _deaf() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def show(results: Sequence[Result], seeds: int, requests: int) -> None:

@@ -6,6 +6,7 @@ They know places and distances, and nothing of capacities: those are the caller'
 
 import re
 import unicodedata
+from collections import Counter
 from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -82,8 +83,8 @@ def _walk(folder: Traversable, prefix: str) -> list[str]:
 def _node_names(nodes: list[dict[str, Any]]) -> dict[Any, str]:
     """A name of the broker's for each node: in ASCII, without blanks, none twice."""
     plain = {node["id"]: _plain(str(node.get("name") or "")) for node in nodes}
-    often = {name for name in plain.values() if list(plain.values()).count(name) > 1}
-    return {key: f"{name or 'node'}-{_plain(str(key))}" if name in often or not name else name for key, name in plain.items()}
+    times = Counter(plain.values())
+    return {key: name if name and times[name] == 1 else f"{name or 'node'}-{_plain(str(key))}" for key, name in plain.items()}
 
 
 def _plain(text: str) -> str:

@@ -17,7 +17,6 @@ from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.explain import Changes, Question
 from broker.desk.planning import (
-    JOINT,
     booking_planner,
     checked,
     joint_planner,
@@ -29,9 +28,13 @@ from broker.desk.planning import (
     routes,
 )
 from broker.desk.problems import Problem
+from broker.planners import PLANNERS
+from broker.planners.signature import JointPlanner
 from broker.store import transfers
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
+
+JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
 
 
 @dataclass(frozen=True, slots=True)

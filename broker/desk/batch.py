@@ -38,10 +38,13 @@ class LockedCalendars(dict[str, Calendar]):
 class Batch:
     """The working set of one transaction. Commands read `books` and `transfers`, and call the methods below; nothing else has effects."""
 
-    def __init__(self, books: Books, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int) -> None:
+    def __init__(
+        self, books: Books, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int, *, rehearsed: bool = False
+    ) -> None:
         self.books = books
         self.transfers = found
         self.now_us = now_us
+        self.rehearsed = rehearsed  # a preview: nothing of this will be written
         self.heads = dict(heads)
         every_link = len(heads) >= len(books.calendars)
         self.calendars: Mapping[str, Calendar] = (

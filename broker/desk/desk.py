@@ -256,7 +256,7 @@ class Desk:
         async with self._database.rehearsal() as connection:
             heads = await self._lock_everything(connection)
             # On a copy of the books: what changes the network changes them in ways that no journal takes back.
-            return await command.act(connection, Batch(self.books.copy(), heads, {}, self._clock()))
+            return await command.act(connection, Batch(self.books.copy(), heads, {}, self._clock(), rehearsed=True))
 
     def _tell_freed(self, batch: Batch, capacities: Mapping[str, Sequence[Step]] | None = None) -> None:
         """`capacities`: those before a change of the network."""

@@ -124,6 +124,8 @@ async def plan_anew(
 
     `before` is what `give_back` said, `gone` says what happened to links of which nothing is left.
     """
+    if batch.rehearsed:
+        await connection.rollback()  # all is read, and nothing will be written: nobody needs to wait for the rest
     outcomes = []
     for number, (item, summed) in enumerate(zip(displaced, before, strict=True)):
         transfer = item.transfer

@@ -16,9 +16,6 @@ from broker.desk.problems import Problem
 from broker.planners import PLANNERS
 from broker.planners.signature import JointPlanner, Planner, candidate_routes
 
-JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
-
-
 def planner_named(name: str) -> Planner:
     """Raises Problem."""
     planner = PLANNERS.get(name)

@@ -93,10 +93,7 @@ def _share(flows: Sequence[Flow], calendars: Calendars, grid: int) -> list[Share
     begins, bits, caps, leasts, channels, slots = (
         np.array(column, np.int64)
         for column in zip(
-            *(
-                (round_up(f.begin_us, grid), f.bits, f.rate_max, max(f.rate_min, f.channel, 1), f.channel, f.slot)
-                for f in flows
-            ),
+            *((round_up(f.begin_us, grid), f.bits, f.rate_max, max(f.rate_min, f.channel, 1), f.channel, f.slot) for f in flows),
             strict=True,
         )
     )

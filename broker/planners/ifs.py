@@ -54,7 +54,9 @@ def fair_plans(requests: Sequence[Request], network: Network, calendars: Calenda
 def best_path(request: Request, network: Network) -> Task | Refusal:
     """Limits of the request on its best path, or why rates cannot be shared out to it."""
     if request.volume_bytes is None:
-        return Refusal("unsupported", "a holding time is never through, however much it gets of a link; give volume_bytes", "duration_s")
+        return Refusal(
+            "unsupported", "a holding time is never through, however much it gets of a link; give volume_bytes", "duration_s"
+        )
     return task(request, network)
 
 

@@ -83,6 +83,7 @@ class Reader:
         return tuple([read(Reader(entry, self._problems, f"{self._name(field)}[{i}]")) for i, entry in enumerate(entries)])
 
     def texts(self, field: str, most: int) -> tuple[str, ...]:
+        """A list of texts; none when absent."""
         entries = self._list(field, most)
         for i, entry in enumerate(entries):
             if not isinstance(entry, str):
@@ -112,6 +113,8 @@ class Reader:
         if not isinstance(value, list | tuple):
             self.complain(field, "must be a list")
             return []
+        if not value:
+            self.complain(field, "is an empty list; leave it out, or name something")
         if len(value) > most:
             self.complain(field, f"has {len(value)} entries, at most {most} are possible")
             return []

@@ -181,8 +181,6 @@ def _planners(reader: Reader) -> tuple[str, ...]:
             reader.complain(f"planners[{i}]", f"{name[:60]!r} is unknown; there are: {', '.join(NAMES)}")
         elif name in names[:i]:
             reader.complain(f"planners[{i}]", f"{name!r} is there already")
-    if not names:
-        reader.complain("planners", "name at least one")
     return names
 
 
@@ -305,8 +303,9 @@ def as_document(specification: Specification) -> dict[str, Any]:
         "rates": [{"rate_max_bps": each.rate_max_bps, "weight": each.weight} for each in specification.rates],
         "deadlines": _range_document(specification.deadlines, "factor"),
         "leads": _range_document(specification.leads, "seconds"),
-        "matrix": [{"source": each.source, "destination": each.destination, "weight": each.weight} for each in specification.pairs],
-        "nodes": list(specification.nodes),
+        "matrix": [{"source": each.source, "destination": each.destination, "weight": each.weight} for each in specification.pairs]
+        or None,
+        "nodes": list(specification.nodes) or None,
         "batch_s": specification.batch_us / US_PER_S,
         "solver_time_limit_s": specification.solver_time_limit_s,
         "begin": format_time(specification.begin_us),

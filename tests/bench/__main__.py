@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run everything, or the parts that are named: python -m tests.bench [planner admission reload startup agent]"""
+"""Run everything, or the parts that are named: python -m tests.bench [planner admission reload replan startup agent]"""
 
 import json
 import os
 import platform
 import sys
 
-from tests.bench import admission, agent, planner, reload, startup
+from tests.bench import admission, agent, planner, reload, replan, simulation, startup
 
 PARTS = {
     "planner": planner.measure,
     "admission": admission.measure,
     "reload": reload.measure,
+    "replan": replan.measure,
+    "simulation": simulation.measure,
     "startup": startup.measure,
     "agent": agent.measure,
 }

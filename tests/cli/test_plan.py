@@ -4,9 +4,13 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from broker.cli import patience
 from broker.cli.network_file import BadFile, read_network, read_requests
-from broker.cli.plan import picture, plan_command
+from broker.cli.patience import Work
+from broker.cli.plan import plan_command
+from broker.cli.plan_show import picture
 from broker.core.plan import Plan, Segment
 from broker.planners import PLANNERS
 from broker.planners.vbls import Vbls
@@ -53,6 +60,12 @@ def bwb(*words: str | Path, columns: int = 110) -> Answer:
 
 LINK = {"id": "L1", "source": "A", "target": "B", "capacity_bps": 8_000_000}
 REQUEST = {"id": "r1", "source": "A", "destination": "B", "volume_bytes": 1_000_000, "not_before": "2026-01-01T00:00:00Z"}
+
+
+SOON = "2026-01-01T00:01:00Z"
+NO_OFFER = dict.fromkeys(
+    ("earliest_finish", "largest_volume_bytes", "smallest_rate_max_bps", "largest_rate_min_bps", "longest_duration_s")
+)
 
 
 class Files:
@@ -133,23 +146,32 @@ def test_the_answer_whole(files: Files) -> None:
                 "segments": [],
                 "reason": "infeasible: 1000000 bytes do not fit between 2026-01-01T00:00:00Z "
                 "and the deadline 2026-01-01T00:00:01.500000Z",
-                "counter_offer": {"earliest_finish": "2026-01-01T00:00:02Z", "largest_volume_bytes": 500_000},
+                "counter_offer": NO_OFFER | {"earliest_finish": "2026-01-01T00:00:02Z", "largest_volume_bytes": 500_000},
             },
         ],
         "metrics": {"admitted": 1, "congestion_factor": 1.0, "makespan_s": 1.0},
     }
 
 
-def test_class_2_requests_are_refused_one_by_one(files: Files) -> None:
-    duration = {key: value for key, value in REQUEST.items() if key != "volume_bytes"} | {"id": "hold", "duration_s": 0.5}
-    files.ask(duration, REQUEST)
-    for planner in PLANNERS:
-        answer = files.plan("--json", planner=planner)
-        assert answer.status == 0
-        refused, admitted = answer.document["transfers"]
-        assert (refused["admitted"], admitted["admitted"]) == (False, True)
-        assert refused["reason"].startswith("unsupported: ")
-        assert refused["counter_offer"] == {"earliest_finish": None, "largest_volume_bytes": None}
+HOLDING = {"vbls", "fbls", "alap", "optimal"}  # these take holding times (class 2)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_holding_time_is_held_or_refused(files: Files, planner: str) -> None:
+    hold = {key: value for key, value in REQUEST.items() if key != "volume_bytes"}
+    hold |= {"id": "hold", "duration_s": 0.5, "rate_max_bps": 5_000_000, "rate_min_bps": 1_000_000, "deadline": SOON}
+    files.ask(hold, {**REQUEST, "deadline": SOON})
+    answer = files.plan("--json", planner=planner)
+    assert answer.status == 0
+    held, other = answer.document["transfers"]
+    assert other["admitted"]
+    if planner in HOLDING:
+        assert (held["admitted"], held["reason"]) == (True, None)
+        duration = datetime.fromisoformat(held["segments"][-1]["end"]) - datetime.fromisoformat(held["segments"][0]["begin"])
+        assert duration.total_seconds() == 0.5
+        assert all(1_000_000 <= row["rate_bps"] <= 5_000_000 for row in held["segments"])
+    else:
+        assert held["reason"].startswith("unsupported: ")
 
 
 def test_nothing_to_plan_is_a_plan(files: Files) -> None:
@@ -158,6 +180,10 @@ def test_nothing_to_plan_is_a_plan(files: Files) -> None:
     answer = files.plan("--json")
     assert answer.document["metrics"] == {"admitted": 0, "congestion_factor": 0.0, "makespan_s": 0.0}
     assert files.plan().status == 0
+    everyone = files.plan("--compare", "--json", planner=",".join(PLANNERS))
+    assert everyone.status == 0
+    assert [figures["admitted"] for figures in everyone.document["comparison"]] == [0] * len(PLANNERS)
+    assert files.plan("--compare", planner=",".join(PLANNERS)).status == 0
 
 
 def test_every_pair_of_a_real_network(files: Files) -> None:
@@ -181,6 +207,123 @@ def test_optional_fields_may_be_null_and_times_may_have_offsets(files: Files) ->
     nulls = dict.fromkeys(("rate_max_bps", "rate_min_bps", "deadline", "duration_s", "priority"))
     files.ask({**REQUEST, **nulls, "not_before": "2026-01-01T02:00:00+02:00"})
     assert files.plan("--json").document["transfers"][0]["start"] == "2026-01-01T00:00:00Z"
+
+
+# --- options of requests, objectives, comparisons -----------------------------------------------------------------------------------
+
+
+TWO_WAYS = (LINK, {**LINK, "id": "L2", "metric": 2})
+STEP = {**LINK, "available": [{"from": "2026-01-01T00:00:00.5Z", "bps": 4_000_000}]}
+
+
+def segments(answer: Answer, index: int = 0) -> list[tuple[str, int]]:
+    return [("/".join(row["path"]), row["rate_bps"]) for row in answer.document["transfers"][index]["segments"]]
+
+
+def test_a_request_may_name_its_path_and_where_it_may_choose_from(files: Files) -> None:
+    files.links(*TWO_WAYS)
+    files.ask({**REQUEST, "path": ["L2"]})
+    assert segments(files.plan("--json")) == [("L2", 8_000_000)]
+    files.ask(REQUEST, {**REQUEST, "id": "r2"})
+    assert segments(files.plan("--json"), 1) == [("L2", 8_000_000)], "the other path is free at once"
+    assert segments(files.plan("--json", "--paths", "1"), 1) == [("L1", 8_000_000)]
+    files.ask(REQUEST, {**REQUEST, "id": "r2", "paths": 2})
+    assert segments(files.plan("--json", "--paths", "1"), 1) == [("L2", 8_000_000)], "what a request says counts"
+    files.ask({**REQUEST, "path": ["L3"]})
+    assert "L3" in files.plan("--json").document["transfers"][0]["reason"]
+
+
+def test_a_request_may_be_split_and_the_picture_shows_the_sum(files: Files) -> None:
+    files.links(*TWO_WAYS)
+    files.ask({**REQUEST, "split": True})
+    answer = files.plan("--json")
+    assert sorted(segments(answer)) == [("L1", 8_000_000), ("L2", 8_000_000)]
+    assert answer.document["transfers"][0]["finish"] == "2026-01-01T00:00:00.500000Z"
+    shown = files.plan()
+    assert "a full block is 16 Mb/s" in shown.out
+    assert "L1, L2" in shown.out
+
+
+@pytest.mark.parametrize("limit", [{"most_segments": 1}, {"shortest_segment_s": 0.6}])
+def test_a_request_may_limit_how_often_it_is_reprogrammed(files: Files, limit: dict[str, object]) -> None:
+    files.links(STEP)
+    files.ask(REQUEST)
+    assert [rate for _, rate in segments(files.plan("--json"))] == [8_000_000, 4_000_000]
+    files.ask({**REQUEST, **limit})
+    assert [rate for _, rate in segments(files.plan("--json"))] == [4_000_000]
+
+
+@pytest.mark.parametrize("objective", ["congestion", "admitted", "volume", "completion"])
+def test_optimal_minds_an_objective_and_says_how_far_it_is_from_the_best(files: Files, objective: str) -> None:
+    soon = {**REQUEST, "deadline": "2026-01-01T00:00:02Z"}
+    files.ask(soon, {**soon, "id": "r2", "volume_bytes": 500_000})
+    answer = files.plan("--json", "--objective", objective, "--time-limit", "20", planner="optimal")
+    metrics = answer.document["metrics"]
+    values = {"congestion": 0.75, "admitted": 2, "volume": 1_500_000, "completion": 2.0}
+    assert (metrics["objective"], metrics["admitted"]) == (objective, 2)
+    assert metrics["value"] == pytest.approx(values[objective])
+    assert metrics["bound"] == pytest.approx(values[objective], rel=1e-3)
+    assert set(metrics) == {"admitted", "congestion_factor", "makespan_s", "objective", "value", "bound", "gap", "solver"}
+    shown = files.plan("--objective", objective, planner="optimal")
+    assert f"optimal ({objective}): 2 of 2 admitted" in " ".join(shown.out.split())
+
+
+def test_optimal_minds_congestion_unless_told_otherwise(files: Files) -> None:
+    assert files.plan("--json", planner="optimal").document["metrics"]["objective"] == "congestion"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--objective", "volume"], "--objective is for the planner optimal; with vbls leave it out, or add --planner optimal"),
+        (["--time-limit", "1"], "--time-limit is for the planner optimal"),
+        (
+            ["--planner", "fbls,optimal", "--objective", "fame"],
+            "'fame' is unknown; there are: congestion, admitted, volume, completion",
+        ),
+        (["--planner", "optimal", "--time-limit", "0"], "--time-limit: 0 is not a number of seconds above 0"),
+        (["--planner", "optimal", "--time-limit", "nan"], "--time-limit: nan is not a number of seconds above 0"),
+        (["--planner", "vbls,"], "--planner: '' is unknown; there are: vbls, "),
+        (["--planner", "vbls,nls"], "'nls' is unknown"),
+        (["--paths", "0"], "0 is not in the range 1<=x<=16"),
+    ],
+)
+def test_options_that_do_not_go_together(files: Files, words: list[str], said: str) -> None:
+    answer = bwb("plan", "--network", files.network, "--requests", files.requests, *words)
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_planners_are_compared_side_by_side(files: Files) -> None:
+    files.ask(REQUEST, {**REQUEST, "id": "r2"}, {**REQUEST, "id": "r3", "deadline": "2026-01-01T00:00:01.5Z"})
+    answer = files.plan("--json", planner="vbls, ifs ,vbls")
+    assert [plan["planner"] for plan in answer.document["plans"]] == ["vbls", "ifs"]
+    assert answer.document["plans"][0] == files.plan("--json").document
+    assert [plan.get("books") for plan in answer.document["plans"]] == [None, False]
+    assert answer.document["comparison"] == [
+        {
+            "planner": "vbls", "admitted": 2, "congestion_factor": 1.0, "makespan_s": 2.0, "mean_finish_s": 1.5, "segments": 2,
+        },
+        {
+            "planner": "ifs", "admitted": 2, "congestion_factor": pytest.approx(2 / 3, rel=1e-5), "makespan_s": 3.0,
+            "mean_finish_s": pytest.approx(3.0, rel=1e-5), "segments": 2,
+        },
+    ]  # fmt: skip
+    shown = files.plan(planner="vbls,ifs").out
+    assert re.search(r"vbls +2 of 3 +100.0% +2 s +1.5 s +2", shown)
+    assert re.search(r"r3 +refused +refused", shown)
+    assert "ifs only predicts and books nothing" in shown
+
+
+@pytest.mark.parametrize("columns", [30, 80, 300])
+def test_everything_is_compared_on_any_terminal(files: Files, columns: int) -> None:
+    files.ask(*({**REQUEST, "id": f"r{i}", "deadline": SOON} for i in range(45)))
+    words = ["plan", "--network", files.network, "--requests", files.requests, "--compare"]
+    answer = bwb(*words, columns=columns)
+    assert answer.status == 0
+    assert all(name in answer.out for name in PLANNERS)
+    assert "5 transfers more are in --json" in " ".join(answer.out.split())
+    assert max(map(len, answer.out.splitlines())) <= columns
 
 
 # --- what people see ------------------------------------------------------------------------------------------------------------
@@ -211,6 +354,8 @@ def test_help_teaches(files: Files) -> None:
     assert answer.status == 0
     assert "Example" in answer.out
     assert "bwb plan --network NET.json --requests REQ.json" in answer.out
+    for name in PLANNERS:
+        assert re.search(rf"^ +{name}  +\w", answer.out, re.MULTILINE), f"--help says nothing of {name}"
     # The files that it shows are files that it takes.
     documents = re.findall(r'\{"(?:links|requests)".*?\}\]\}', answer.out, re.DOTALL)
     network, requests = (json.loads(text) for text in documents)
@@ -239,9 +384,11 @@ def test_any_terminal_shows_it(files: Files, encoding: str) -> None:
 
 
 def test_the_picture_shows_shares_of_the_top_rate_and_loses_nothing() -> None:
-    plan = Plan((Segment(0, 10, 800, ()), Segment(10, 11, 100, ()), Segment(15, 20, 400, ())))
-    assert picture(plan, 0, 18, 800, " 12345678") == "88888888881    444"
-    assert picture(plan, 0, 20_000, 800, " 12345678") == "1"
+    rows = (Segment(0, 10, 800, ()), Segment(10, 11, 100, ()), Segment(15, 20, 400, ()))
+    assert picture(rows, 0, 18, 800, " 12345678") == "88888888881    444"
+    assert picture(rows, 0, 20_000, 800, " 12345678") == "1"
+    side_by_side = (Segment(0, 10, 300, ("a",)), Segment(0, 10, 500, ("b",)))
+    assert picture(side_by_side, 0, 18, 800, " 12345678") == "8888888888", "of several paths at once, the sum"
 
 
 # --- what can be wrong ----------------------------------------------------------------------------------------------------------
@@ -320,6 +467,15 @@ def test_a_bad_link_is_named(files: Files, field: str, value: object, words: str
         ("duration_s", 1e300, "requests[0].duration_s: must be above 0 and end before"),
         ("duration_s", 0.0000001, "requests[0].duration_s: is finer than a microsecond"),
         ("priority", 0.5, "requests[0].priority: must be a whole number"),
+        ("paths", 0, "requests[0].paths: 0 is not in 1..16"),
+        ("paths", "4", 'requests[0].paths: must be a whole number, without a fraction or an exponent (it is "4")'),
+        ("path", [], "requests[0].path: names no link"),
+        ("path", "L1", "requests[0].path: must be a list"),
+        ("path", [1], "requests[0].path[0]: must be text (it is 1)"),
+        ("split", 1, "requests[0].split: must be true or false (it is 1)"),
+        ("shortest_segment_s", 0, "requests[0].shortest_segment_s: must be above 0"),
+        ("shortest_segment_s", 86_401, "requests[0].shortest_segment_s: must be above 0 and at most 86400 s"),
+        ("most_segments", 0, "requests[0].most_segments: 0 is not in 1.."),
     ],
 )
 def test_a_bad_request_is_named(files: Files, field: str, value: object, words: str) -> None:
@@ -414,6 +570,58 @@ def test_a_planner_that_breaks_a_rule_is_our_bug_and_says_so(files: Files, monke
     assert "breaks a rule (a bug of ours, please report it)" in answer.err
 
 
+# --- work that takes long ---------------------------------------------------------------------------------------------------------------
+
+_SLOW = """
+import time, typer
+from broker.cli.patience import Work
+from broker.cli.plan import plan_command
+from broker.planners import PLANNERS
+from broker.planners.vbls import Vbls
+class Slow(Vbls):
+    def plan(self, *_, **__):
+        print("begun", flush=True)
+        time.sleep(60)
+        raise AssertionError("nobody waits for this")
+PLANNERS["vbls"] = Slow()
+typer.run(plan_command)
+"""
+
+
+def test_ctrl_c_ends_it_whatever_it_is_doing(files: Files) -> None:
+    words = [sys.executable, "-c", _SLOW, "--network", files.network, "--requests", files.requests]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=30)
+    assert (run.returncode, out, err) == (130, "", "interrupted; nothing was planned\n")
+
+
+def test_work_says_how_far_it_is_and_hears_that_nobody_wants_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[float, str]] = []
+
+    @contextmanager
+    def bar() -> Iterator[Callable[[float, str], None]]:
+        yield lambda part, text: shown.append((part, text))
+
+    def task(work: Work[str]) -> str:
+        work.told(0.5, "half of it")
+        while not shown or shown[-1][0] != 0.5:
+            time.sleep(0.001)
+        work.told(0.7, "")
+        while shown[-1][0] != 0.7:
+            time.sleep(0.001)
+        return f"{work.cancelled()}"
+
+    monkeypatch.setattr(patience, "progress", bar)
+    monkeypatch.setattr(patience, "_LONG_S", 0.0)
+    monkeypatch.setattr(patience, "_GLANCE_S", 0.001)
+    assert Work(task, "optimal plans").done() == "False"
+    assert (0.5, "optimal plans: half of it") in shown
+    assert (0.7, "optimal plans") in shown
+
+
 json_values = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just("2026-01-01T00:00:00Z")),
     lambda children: st.one_of(st.lists(children, max_size=3), st.dictionaries(st.text(max_size=5), children, max_size=3)),
@@ -426,9 +634,10 @@ json_values = st.recursive(
 def test_no_value_of_any_field_brings_a_traceback(files: Files, which: str, data: st.DataObject) -> None:
     """Whatever stands in a field: it is taken, or BadFile names the file and the field."""
     fields: dict[str, Any] = dict(LINK if which == "link" else REQUEST)
-    optional = {"link": ["mtu_bytes", "slot_us", "available", "metric"], "request": ["deadline", "duration_s", "rate_max_bps"]}[
-        which
-    ]
+    optional = {
+        "link": ["mtu_bytes", "slot_us", "available", "metric"],
+        "request": ["deadline", "duration_s", "rate_max_bps", "path", "split", "shortest_segment_s"],
+    }[which]
     field = data.draw(st.sampled_from([*fields, *optional]))
     fields[field] = data.draw(json_values)
     path, write, read = _WAYS[which](files)

@@ -25,18 +25,17 @@ async def window(w: World, begin_us: int, end_us: int) -> None:
     await w.do(AddWindow(WindowRecord("w1", "L1", begin_us, end_us, 0, "outage", None), "me", True, POLICY))
 
 
-@pytest.mark.parametrize("readings", range(5))
-async def test_a_window_that_begins_while_the_desk_locks(readings: int, database_url: str, clock: Clock) -> None:
-    """Chosen with the direct link up, planned with it down: the desk begins anew and takes the way around."""
+@pytest.mark.parametrize("early_us", [0, 1])
+async def test_a_window_that_begins_while_the_desk_locks(early_us: int, database_url: str, clock: Clock) -> None:
+    """Locked with the direct link up, planned a microsecond later with it down: the desk begins anew and takes the way around."""
     async with world(database_url, clock) as w:
         await w.links(DIRECT, OUT, BACK)
         begin = clock.now_us + 100 * US_PER_S
         await window(w, begin, begin + 3600 * US_PER_S)
-        clock.now_us = begin - readings - 1
+        clock.now_us = begin - early_us - 1  # the clock moves on with every reading, and the desk reads it before it locks
         (booked,) = await w.admit(w.ask(deadline_us=begin + 60 * US_PER_S, options=ONE_PATH))
         assert isinstance(booked, Transfer)
-        detour = booked.start_us >= begin
-        assert {s.path for s in booked.segments} <= ({("L2", "L3")} if detour else {("L1",), ("L2", "L3")})
+        assert {s.path for s in booked.segments} == {("L2", "L3")} and booked.start_us >= begin
         await w.check()
 
 

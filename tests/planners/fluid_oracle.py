@@ -31,7 +31,11 @@ def fair_rates(drops: Sequence[Drop], free: Mapping[str, int]) -> list[Fraction]
         rise = min(room)
         for i in rising:
             rates[i] += rise
-        full = {link for link, capacity in free.items() if sum(rates[i] for i, d in enumerate(drops) if link in d.path) >= max(capacity, 0)}
+        full = {
+            link
+            for link, capacity in free.items()
+            if sum(rates[i] for i, d in enumerate(drops) if link in d.path) >= max(capacity, 0)
+        }
         rising = {i for i in rising if rates[i] < drops[i].cap and full.isdisjoint(drops[i].path)}
     return rates
 

@@ -63,10 +63,15 @@ def batches(draw: st.DrawFn, grids: bool = False, most: int = 10, wishes: bool =
         )
         requests.append(
             Request(
-                f"r{i}", source, destination, draw(st.integers(1, 200)), begin,
+                f"r{i}",
+                source,
+                destination,
+                draw(st.integers(1, 200)),
+                begin,
                 rate_max_bps=draw(st.sampled_from([None, high])),
                 rate_min_bps=draw(st.sampled_from([None, None, None, low // 4])) if wishes else None,
-                deadline_us=deadline, options=options,
+                deadline_us=deadline,
+                options=options,
             )  # fmt: skip
         )
     return Batch(network, tuple(requests))

@@ -40,8 +40,12 @@ class Mesh:
     def calendars(self) -> dict[str, Calendar]:
         return {link.id: link.calendar() for link, _ in self.links}
 
-    def paths(self) -> list[tuple[GridLink, ...]]:
-        """The loop-free paths that a planner may choose from, by hops and ids, as many as the request allows."""
+    def paths(self, least_bps: int = 1) -> list[tuple[GridLink, ...]]:
+        """The loop-free paths that a planner may choose from, by hops and ids, as many as the request allows.
+
+        Over links that reach `least_bps` and the request's `rate_min_bps` at all: the others are gone around.
+        """
+        least = max(least_bps, self.request.rate_min_bps or 1)
         found: list[tuple[GridLink, ...]] = []
 
         def extend(node: str, seen: str, path: tuple[GridLink, ...]) -> None:
@@ -49,7 +53,7 @@ class Mesh:
                 found.append(path)
                 return
             for link, (source, target) in self.links:
-                if source == node and target not in seen:
+                if source == node and target not in seen and max(int(link.levels.max()), 1) >= least:
                     extend(target, seen + target, (*path, link))
 
         extend("S", "S", ())
@@ -61,9 +65,8 @@ class Mesh:
         alone = replace(self.request, source="N0", destination=f"N{len(path)}", options=replace(self.request.options, paths=1))
         return Scenario(path, alone)
 
-    def scenarios(self) -> list[Scenario]:
-        """One per path that can take a rate at all: a link that is too small throughout is gone around (see `candidates`)."""
-        return [self.on(path) for path in self.paths()]
+    def scenarios(self, least_bps: int = 1) -> list[Scenario]:
+        return [self.on(path) for path in self.paths(least_bps)]
 
     def asking(self, **changes: object) -> "Mesh":
         return Mesh(self.links, replace(self.request, **changes))  # type: ignore[arg-type]
@@ -77,7 +80,7 @@ class Mesh:
 
 @st.composite
 def meshes(draw: st.DrawFn, slots: bool = True) -> Mesh:
-    """Requests for a volume; all capacities suffice for every rate, so that no link is gone around."""
+    """Requests for a volume between S and D."""
     base_us = draw(st.sampled_from([0, -100, 1_767_225_600_000_000]))
     channels = draw(st.sampled_from([[None], [None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
     links = []

@@ -2,6 +2,7 @@
 """Random batches for the joint planner, from one seed each, and oracles that know nothing of linear programs."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from fractions import Fraction
 from itertools import combinations, pairwise
 
@@ -76,7 +77,7 @@ def _random_request(random: np.random.Generator, i: int, nodes: int, unit: int, 
 
 def assert_fits(solution: Solution, requests: Sequence[Request], network: Network, calendars: Mapping[str, Calendar]) -> None:
     """Each plan is right, and all fit side by side: booked one after the other, in the order of the requests."""
-    sheet = {link_id: Calendar(calendar.steps()) for link_id, calendar in calendars.items()}
+    sheet = deepcopy(dict(calendars))
     assert len(solution.answers) == len(requests)
     for request, answer in zip(requests, solution.answers, strict=True):
         if isinstance(answer, Plan):
@@ -126,14 +127,17 @@ def room(calendar: Calendar, begin: int, end: int, share: Fraction) -> Fraction:
     return total
 
 
-def fits(calendar: Calendar, requests: Sequence[Request], share: Fraction = Fraction(1)) -> bool:
+def fits(calendar: Calendar, requests: Sequence[Request], share: Fraction = Fraction(1), grain_us: int = 0) -> bool:
     """Can one link carry them all below a share? So it is when no interval has to hold more than there is room (the demand test behind
-    YDS and preemptive EDF)."""
+    YDS and preemptive EDF). Real numbers; `grain_us` is what each request may lose to whole microseconds."""
+    lost = calendar.capacity[0][1] * grain_us
     for begin in {request.not_before_us for request in requests}:
         for end in {request.deadline_us for request in requests}:
             assert end is not None
             inside = [r for r in requests if begin <= r.not_before_us and (r.deadline_us or 0) <= end]
-            if inside and sum(r.volume_bytes or 0 for r in inside) * MICROBITS_PER_BYTE > room(calendar, begin, end, share):
+            if inside and sum((r.volume_bytes or 0) * MICROBITS_PER_BYTE + lost for r in inside) > room(
+                calendar, begin, end, share
+            ):
                 return False
     return True
 
@@ -147,12 +151,12 @@ def least_share(calendar: Calendar, requests: Sequence[Request]) -> Fraction:
     return low
 
 
-def best_subset(calendar: Calendar, requests: Sequence[Request], by_volume: bool) -> int:
+def best_subset(calendar: Calendar, requests: Sequence[Request], by_volume: bool, grain_us: int = 0) -> int:
     """Exhaustive: most requests, or most volume, that one link can carry."""
     best = 0
     for size in range(len(requests) + 1):
         for some in combinations(requests, size):
             worth = sum(request.volume_bytes or 0 for request in some) if by_volume else size
-            if worth > best and fits(calendar, some):
+            if worth > best and fits(calendar, some, grain_us=grain_us):
                 best = worth
     return best

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ _HOUR = 3_600_000_000
 
 def _in_file_order(name: str, requests: list[Request], network: Network, calendars: dict[str, Calendar]) -> list[Plan | Refusal]:
     """The plain loop: nothing of the planner under test."""
-    sheet = {link_id: Calendar(calendar.steps()) for link_id, calendar in calendars.items()}
+    sheet = deepcopy(dict(calendars))
     answers = []
     for request in requests:
         answers.append(answer := PLANNERS[name].plan(request, network, sheet))

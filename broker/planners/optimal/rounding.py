@@ -274,6 +274,8 @@ def _refilled(
             break
         for begin, end, rate in _room_beside(request, [*rows, *more], lane, window, sheet, limits):
             finish = min(end, begin + round_up(-(-missing // rate), lane.task.slot))
+            # Not more than fills the last slots: the next request may need what a higher rate would waste.
+            rate = min(rate, round_up(-(-missing // (finish - begin)), lane.task.channel))  # noqa: PLW2901  the same room, used less
             more.append(Segment(begin, finish, rate, lane.task.path))
             for link_id in lane.task.path:
                 sheet[link_id].book(begin, finish, rate)
