@@ -14,7 +14,7 @@ from broker.cli.context import AsJson, StateDir
 from broker.cli.network_file import BadFile, document_of, read_network
 from broker.cli.quantities import DURATION, RATE, STEP, WHEN, show_rate
 from broker.client import ProblemError
-from broker.client.documents import Link, LinkChange, TopologyChange
+from broker.client.documents import Link, LinkChange, Settled, TopologyChange
 from broker.core.network import Link as NetworkLink
 
 link = context.command_group("Links: directed, with a capacity that may change over time.")
@@ -22,6 +22,9 @@ link = context.command_group("Links: directed, with a capacity that may change o
 Replan = Annotated[
     bool,
     typer.Option("--replan", help="Go on although promises break: transfers in the way are planned anew. Default: refuse."),
+]
+Preview = Annotated[
+    bool, typer.Option("--preview", help="Change nothing; show what would become of the transfers that lose their place.")
 ]
 Capacity = Annotated[int | None, typer.Option(parser=RATE, metavar="RATE", help="10G, 800M (bit/s).")]
 Mtu = Annotated[int | None, typer.Option(help="Given: the capacity is the line rate, and the payload share of it is booked.")]
@@ -191,6 +194,7 @@ def change(
     available: Available = None,
     steady: Annotated[bool, typer.Option("--steady", help="Forget the steps of --available: the capacity is what it is.")] = False,
     replan: Replan = False,
+    preview: Preview = False,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,25 +202,34 @@ def change(
 
     \b
     Examples
-      bwb link change L1 --capacity 40G
+      bwb link change L1 --capacity 40G --preview
       bwb link change L1 --available now=8G --available +6h=10G --replan
     """
     fields = _given(capacity, mtu, channel, slot, metric, available) | ({"available": []} if steady else {})
     if not fields:
         context.fail("give at least one thing to change", context.MISUSED)
     with context.broker(state_dir, as_json) as broker:
-        changed = broker.change_link(link_id, fields | {"on_broken": "replan" if replan else "refuse"})
+        changed = broker.change_link(link_id, fields | {"on_broken": "replan" if replan else "refuse"}, preview=preview)
     _show_change(changed, as_json)
 
 
 @link.command()
-def delete(link_id: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Remove a link that nothing is booked on."""
+def delete(
+    link_id: str,
+    replan: Replan = False,
+    preview: Preview = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a link. Where transfers are booked on it that is refused; with --replan they take other paths."""
     with context.broker(state_dir, as_json) as broker:
-        broker.delete_link(link_id)
+        done = broker.delete_link(link_id, on_broken="replan" if replan else "refuse", preview=preview)
     if as_json:
-        context.show_json({"id": link_id, "deleted": True})
-    else:
+        context.show_json(done or {"id": link_id, "deleted": True})
+        return
+    if done is not None:
+        _show_settled(done)
+    if not preview:
         context.say(f"{link_id} is deleted")
 
 
@@ -269,6 +282,7 @@ def window(
     reason: Annotated[str | None, typer.Option(help="For those who read the audit log.")] = None,
     remove: Annotated[str | None, typer.Option(metavar="WINDOW", help="Take this window away instead.")] = None,
     replan: Replan = False,
+    preview: Preview = False,
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -278,16 +292,17 @@ def window(
     Examples
       bwb link window L1 --from +2h --to +4h --reason "line card"
       bwb link window L1 --to +1h --rate 2G --kind background --replan
+      bwb link window L1 --to +2h --kind outage --preview
       bwb link window L1 --remove win_01jd...
     """
     if (end is None) == (remove is None):
         context.fail("give --to for a new window, or --remove", context.MISUSED)
     with context.broker(state_dir, as_json) as broker:
         if remove is not None:
-            changed = broker.remove_window(link_id, remove)
+            changed = broker.remove_window(link_id, remove, preview=preview)
         else:
             body = {"begin": begin, "end": end, "bps": rate, "kind": str(kind), "reason": reason}
-            changed = broker.add_window(link_id, body | {"on_broken": "replan" if replan else "refuse"})
+            changed = broker.add_window(link_id, body | {"on_broken": "replan" if replan else "refuse"}, preview=preview)
     _show_change(changed, as_json)
 
 
@@ -373,9 +388,7 @@ def _show_topology_change(done: TopologyChange, dry_run: bool) -> None:
     context.say(f"{'would be' if dry_run else 'links'}: {counts}; {done['unchanged']} stay as they are")
     if done["cut_off"]:
         context.say(f"hosts that nothing leads to: {', '.join(done['cut_off'])}", "yellow")
-    for title, style, transfers in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
-        if transfers:
-            context.say(f"{title}: {', '.join(transfers)}", style)
+    _show_settled(done)
 
 
 def _capacity(found: Link) -> str:
@@ -411,7 +424,23 @@ def _show_change(changed: LinkChange, as_json: bool) -> None:
         context.show_json(changed)
         return
     _show_link(changed)
-    if changed["replanned"]:
-        context.say(f"planned anew: {', '.join(changed['replanned'])}")
-    if changed["broken"]:
-        context.say(f"promises broken: {', '.join(changed['broken'])}", "bold red")
+    _show_settled(changed)
+
+
+def _show_settled(done: Settled) -> None:
+    """Who lost the place, and what became, or would become, of each."""
+    for title, style, ids in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
+        if ids:
+            more = f" and {len(ids) - _MOST_SHOWN} more" if len(ids) > _MOST_SHOWN else ""
+            context.say(f"{title}: {', '.join(ids[:_MOST_SHOWN])}{more}", style)
+    for outcome in done["outcomes"][:_MOST_SHOWN]:
+        name = outcome["id"] + (f" ({outcome['label']})" if outcome["label"] else "")
+        if outcome["finish"] is None:
+            reason = outcome["reason"]["detail"] if outcome["reason"] else outcome["state"]
+            context.say(f"  {name}: lost: {reason}", "red")
+        elif outcome["broken"]:
+            context.say(f"  {name}: done by {outcome['finish']} instead of {outcome['promised_finish']}", "yellow")
+        else:
+            context.say(f"  {name}: done by {outcome['finish']}, as promised")
+    if done["preview"]:
+        context.say("a preview: nothing was changed")

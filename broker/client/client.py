@@ -24,6 +24,7 @@ from broker.client.documents import (
     Job,
     Link,
     LinkChange,
+    LinkDeleted,
     NewToken,
     Quote,
     Token,
@@ -184,12 +185,17 @@ class BrokerClient:
     def create_link(self, link: Json) -> Link:
         return cast(Link, self._write("POST", "links", json=dict(link)))
 
-    def change_link(self, link_id: str, fields: Json) -> LinkChange:
-        """Lowering it under what is booked is refused (`breaks-promises`) unless `on_broken` is "replan"."""
-        return cast(LinkChange, self._write("PATCH", f"links/{_part(link_id)}", json=dict(fields)))
+    def change_link(self, link_id: str, fields: Json, *, preview: bool = False) -> LinkChange:
+        """Lowering it under what is booked is refused (`breaks-promises`) unless `on_broken` is "replan". `preview` changes nothing."""
+        parameters = {"preview": "true"} if preview else {}
+        answer = self._write("PATCH", f"links/{_part(link_id)}", json=dict(fields), params=parameters, timeout=_LONG_TIMEOUT)
+        return cast(LinkChange, answer)
 
-    def delete_link(self, link_id: str) -> None:
-        self._write("DELETE", f"links/{_part(link_id)}")
+    def delete_link(self, link_id: str, *, on_broken: str = "refuse", preview: bool = False) -> LinkDeleted | None:
+        """What became, or would become, of the transfers on it; None without `on_broken="replan"` and `preview`."""
+        parameters = {"on_broken": on_broken} | ({"preview": "true"} if preview else {})
+        answer = self._write("DELETE", f"links/{_part(link_id)}", params=parameters, timeout=_LONG_TIMEOUT)
+        return cast(LinkDeleted | None, answer)
 
     def calendar(
         self, link_id: str, begin: str | None = None, end: str | None = None, points: int | None = None, reverse: bool = False
@@ -199,11 +205,14 @@ class BrokerClient:
         parameters = {name: value for name, value in wanted.items() if value is not None}
         return cast(Calendar, self._read("GET", f"links/{_part(link_id)}/calendar", params=parameters))
 
-    def add_window(self, link_id: str, window: Json) -> LinkChange:
-        return cast(LinkChange, self._write("POST", f"links/{_part(link_id)}/windows", json=dict(window)))
+    def add_window(self, link_id: str, window: Json, *, preview: bool = False) -> LinkChange:
+        parameters = {"preview": "true"} if preview else {}
+        answer = self._write("POST", f"links/{_part(link_id)}/windows", json=dict(window), params=parameters, timeout=_LONG_TIMEOUT)
+        return cast(LinkChange, answer)
 
-    def remove_window(self, link_id: str, window_id: str) -> LinkChange:
-        return cast(LinkChange, self._write("DELETE", f"links/{_part(link_id)}/windows/{_part(window_id)}"))
+    def remove_window(self, link_id: str, window_id: str, *, preview: bool = False) -> LinkChange:
+        parameters = {"preview": "true"} if preview else {}
+        return cast(LinkChange, self._write("DELETE", f"links/{_part(link_id)}/windows/{_part(window_id)}", params=parameters))
 
     # -- long work --------------------------------------------------------------------------------------------------------------
 

@@ -116,14 +116,40 @@ class Link(TypedDict):
     revision: int
 
 
-class LinkChange(Link):
-    """A link after a change of its capacity, and the transfers that were planned anew, or could not keep their promise."""
+class Outcome(TypedDict):
+    """What became, or would become, of a transfer that loses its place on a link. `finish` is null when the rest cannot be booked."""
+
+    id: str
+    label: str | None
+    priority: int
+    state: str
+    limited_by: str
+    promised_finish: str | None
+    finish_before: str | None
+    finish: str | None
+    broken: bool
+    reason: dict[str, Any] | None
+
+
+class Settled(TypedDict):
+    """Transfers that were planned anew, or could not keep their promise, and what became of the first thousand. Of a preview: would."""
 
     replanned: list[str]
     broken: list[str]
+    outcomes: list[Outcome]
+    preview: bool
 
 
-class TopologyChange(TypedDict):
+class LinkChange(Link, Settled):
+    """A link after a change of it."""
+
+
+class LinkDeleted(Settled):
+    id: str
+    deleted: bool
+
+
+class TopologyChange(Settled):
     """What a whole network in one call changed: link ids, and the transfers that were planned anew, or could not keep their promise."""
 
     created: list[str]
@@ -131,10 +157,6 @@ class TopologyChange(TypedDict):
     deleted: list[str]
     unchanged: int
     cut_off: list[str]
-    replanned: list[str]
-    broken: list[str]
-    outcomes: list[dict[str, Any]]
-    preview: bool
     revision: int
 
 

@@ -19,6 +19,7 @@ from broker.core.units import FOREVER_US
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
 _ZERO = 1e-12  # of the largest rate
+_WHOLE = 1e-6  # bit/s; a rate that is so little below a whole one is that one
 
 
 @compiled
@@ -243,7 +244,7 @@ def _simplex(
             if row != leaving and table[row, entering] != 0.0:
                 table[row] -= table[row, entering] * table[leaving]
         basis[leaving] = entering
+    rates[:] = 0
     for row in range(rows):
         if basis[row] < paths:
-            # Up to the next whole bit/s: what that is too much, filling up cuts.
-            rates[basis[row]] = int(np.ceil(max(table[row, right], 0.0) * scale))
+            rates[basis[row]] = int(max(table[row, right], 0.0) * scale + _WHOLE)

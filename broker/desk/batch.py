@@ -120,9 +120,9 @@ class Batch:
             self._unexplained.append((problem, binding))
         return problem
 
-    def may_offer(self) -> bool:
+    def may_offer(self, cost: int = 1) -> bool:
         """Is there time to look for counter-offers to one more refusal?"""
-        self._offers_left -= 1
+        self._offers_left -= cost
         return self._offers_left >= 0
 
     def event(self, event: Event) -> None:

@@ -16,10 +16,13 @@ from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.problems import Problem
 from broker.planners.offers import CounterOffer, binding, counter_offer
-from broker.planners.signature import Planner
+from broker.planners.signature import JointPlanner, Planner
 
 # An offer holds for a hundredth of the time that is asked about, within these bounds: for programs that ask again at once, and for people.
 _SHORTEST_US, _LONGEST_US = US_PER_S // 4, 30 * US_PER_S
+
+# Of counter-offers by planners that run a solver for each try, against those of the others.
+_COST_OF_A_SOLVER = 16
 
 Changes = Mapping[str, Any]
 
@@ -47,7 +50,7 @@ class _Offer(NamedTuple):
 def explained(problem: Problem, request: Request, planner: Planner, batch: Batch, question: Question) -> Problem:
     """`problem` with `counter_offers` and `binding`."""
     try:
-        if batch.may_offer():
+        if batch.may_offer(_COST_OF_A_SOLVER if isinstance(planner, JointPlanner) else 1):
             problem.more["counter_offers"] = list(_Bargain(planner, request, batch, question).offers())
         where = binding(request, batch.books.network, batch.calendars)
     except NotLocked:  # an offer over another path than those of the request: nothing is known of it here

@@ -19,7 +19,7 @@ from broker.store.events import Event
 
 @dataclass(frozen=True, slots=True)
 class TopologyChange:
-    """Ids of links, in order, and what became of the transfers that lost their place.
+    """Ids of links, in order, and what became of the transfers that lost their place. `unchanged`: how many stay as they were.
 
     `cut_off`: hosts that no link but their own leads to any more. `revision` is that of the whole topology.
     """
@@ -87,7 +87,7 @@ class PutTopology:
             created=[link.id for link in created],
             changed=[link.id for link in changed],
             deleted=deleted,
-            unchanged=len(wanted) - len(created) - len(changed),
+            unchanged=len(present) - len(changed) - len(deleted),
             cut_off=_cut_off(books.records),
             outcomes=outcomes,
             revision=books.topology_version,

@@ -90,11 +90,12 @@ def _shortest_of(free: list[list[int]], rate_bps: int) -> tuple[int, int] | None
 def _narrowest(task: Task, begin_us: int, end_us: int, rate_max: int, network: Network, calendars: Calendars) -> str:
     """The link of the path that would carry least on its own on [begin, end)."""
 
-    def room(link_id: str) -> int:
+    def room(link_id: str) -> tuple[int, int]:
         calendar, link = calendars[link_id], network.links[link_id]
-        return scans.volume_between(
+        bits = scans.volume_between(
             calendar.times, calendar.free, calendar.n, begin_us, end_us, rate_max, task.rate_min, link.channel_bps or 1, link.slot_us,
             _MOST_BITS,
         )  # fmt: skip
+        return int(bits), calendar.lowest(begin_us, end_us)  # for less than a bit
 
     return min(task.path, key=room)

@@ -75,7 +75,11 @@ class _Asked:
 
     def earliest_finish(self) -> int | None:
         plan = self._plan(deadline_us=None)
-        return None if plan is None else plan.finish_us
+        if plan is None:
+            return None
+        first, finish, accepts = self._request.deadline_us, plan.finish_us, self._accepts("deadline_us")
+        # Planners that take their time where they are given it can do better when pressed.
+        return finish if first is None or not accepts(finish - 1) else _lowest(first + 1, finish - 1, accepts)
 
     def smallest_deadline(self) -> int | None:
         """For planners that cannot do without a deadline."""

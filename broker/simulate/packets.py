@@ -6,7 +6,7 @@ the fluid is solved exactly: with A(t) what has arrived and S(t) what the link c
 W(t) = X(t) - min(0, min X up to t) where X = A - S, and what arrives at t leaves at d(t), when S has grown by W(t).
 
 Over several links the curve of what has arrived of a file, seen at d(t) instead of t, is what arrives of it at the next link. Links may feed
-each other in circles, so each is solved anew until nothing comes to it differently.
+each other in circles, so each is solved anew until nothing comes to it differently (to a microsecond), at most a hundred times on average.
 """
 
 from collections import defaultdict, deque
@@ -111,6 +111,9 @@ def through_network(
         link_id = waiting.popleft()
         # What an earlier link never lets through is not there behind it.
         there = [(i, hop, curve) for i, hop in users[link_id] if (curve := curves[i][hop]) is not None]
+        if not there:
+            outputs[link_id] = Output(np.zeros(1), np.zeros(1))
+            continue
         queue = _of_curves([curve for _, _, curve in there], links[link_id])
         outputs[link_id] = queue.output()
         lasts = queue.leaves(np.array([curve.at_s[-1] for _, _, curve in there]))
@@ -165,6 +168,8 @@ class _Queue:
     def behind(self, curve: Curve) -> Curve:
         """A curve of what has come, as one of what has left."""
         first, last = np.searchsorted(self._at, (curve.at_s[0], curve.at_s[-1]))
+        if not self._held[first : last + 1].any():
+            return curve  # nothing ever waits
         instants = np.union1d(self._at[first : last + 1], curve.at_s)
         instants = instants[(instants >= curve.at_s[0]) & (instants <= curve.at_s[-1])]
         bits = np.interp(instants, curve.at_s, curve.bits)
@@ -190,33 +195,37 @@ def _at_source(file: File) -> Curve:
 
 
 def _of_curves(curves: Sequence[Curve], link: Service) -> _Queue:
-    instants, changes = [np.zeros(0)], [np.zeros(0)]
-    for curve in curves:
-        rates = np.diff(curve.bits) / np.diff(curve.at_s)
-        instants.append(curve.at_s)
-        changes.append(np.diff(rates, prepend=0.0, append=0.0))
-    return _Queue(np.concatenate(instants), np.concatenate(changes), link)
+    at = np.concatenate([curve.at_s for curve in curves])
+    bits = np.concatenate([curve.bits for curve in curves])
+    ends = np.cumsum([len(curve.at_s) for curve in curves]) - 1
+    duration = np.diff(at, append=inf)
+    duration[ends] = inf  # from one curve to the next nothing comes
+    rates = np.diff(bits, append=0.0) / duration
+    return _Queue(at, np.diff(rates, prepend=0.0), link)
 
 
 def _simplified(curve: Curve) -> Curve:
     """Without points that are all but at one instant, and without those on a straight line."""
-    apart = np.append(True, np.diff(curve.at_s) > _GRAIN_S)
-    apart[-1] = True
-    if len(apart) > 1 and curve.at_s[-1] - curve.at_s[np.flatnonzero(apart[:-1])[-1]] <= _GRAIN_S:
-        apart[np.flatnonzero(apart[:-1])[-1]] = apart[:-1].sum() == 1
-    at, bits = curve.at_s[apart], curve.bits[apart]
+    last = len(curve.at_s) - 1
+    kept = np.flatnonzero(np.append(True, np.diff(curve.at_s) > _GRAIN_S))
+    if kept[-1] != last:  # it is the finish, so it stays, in place of what is too close before it
+        too_close = len(kept) > 1 and curve.at_s[last] - curve.at_s[kept[-1]] <= _GRAIN_S
+        kept = np.append(kept[:-1] if too_close else kept, last)
+    at, bits = curve.at_s[kept], curve.bits[kept]
     if at[-1] - at[0] <= _GRAIN_S:
         return Curve(np.array([at[0], at[0] + _GRAIN_S]), np.array([0.0, bits[-1]]))
     bits[0] = 0.0
     slopes = np.diff(bits) / np.diff(at)
     bends = np.abs(np.diff(slopes)) > _SAME_SLOPE * slopes.max()
-    kept = np.concatenate(([True], bends, [True]))
-    return Curve(at[kept], bits[kept])
+    bent = np.concatenate(([True], bends, [True]))
+    return Curve(at[bent], bits[bent])
 
 
 def _same(one: Curve | None, other: Curve | None) -> bool:
+    if one is other:
+        return True
     if one is None or other is None:
-        return one is other
+        return False
     if len(one.at_s) != len(other.at_s):
         return False
     return bool(

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run everything, or the parts that are named: python -m tests.bench [planner admission reload replan startup agent]"""
+"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan startup agent]"""
 
 import json
 import os
 import platform
 import sys
 
-from tests.bench import admission, agent, planner, reload, replan, simulation, startup
+from tests.bench import admission, agent, optimal, planner, reload, replan, simulation, startup
 
 PARTS = {
     "planner": planner.measure,
+    "optimal": optimal.measure,
     "admission": admission.measure,
     "reload": reload.measure,
     "replan": replan.measure,

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import rises
-from broker.core.transfer import LIVE, State
+from broker.core.transfer import LIVE, Action, State
 from broker.core.units import US_PER_S, format_time, parse_time
 from broker.desk import forward as pulling
 from broker.desk.books import Booking, given_back
@@ -21,6 +21,7 @@ from broker.desk.desk import Desk
 from broker.desk.due import at_work
 from broker.desk.due import settle as settle_due
 from broker.desk.forward import EAGER, Pull, Puller, PullForward
+from broker.desk.release import End
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import forward
@@ -168,7 +169,9 @@ async def test_the_important_and_the_old_first_best_effort_last(pulls: Service) 
         for name, one in (("spare", spare), ("old", old), ("young", young), ("urgent", urgent))
     }
     assert now["urgent"] == pytest.approx(101.5, abs=0.1), "takes the place of the one that went"
-    assert finish(old) - now["old"] == finish(young) - now["young"] == pytest.approx(8.5, abs=0.1), "what was left of it, and the next"
+    assert finish(old) - now["old"] == finish(young) - now["young"] == pytest.approx(8.5, abs=0.1), (
+        "what was left of it, and the next"
+    )
     assert now["spare"] == finish(spare), "the others took it all"
     await pulls.audit()
 
@@ -303,6 +306,58 @@ async def test_without_a_database_it_is_forgotten(service: Service, monkeypatch:
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
     assert await puller.settle(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"
+
+
+async def test_what_moved_makes_room_for_those_elsewhere(pulls: Service) -> None:
+    await pulls.link("L1", "A", "B")
+    await pulls.link("L2", "B", "C")
+    ahead = await pulls.book(100 * SECOND)
+    across = await pulls.book(100 * SECOND, destination="C")
+    behind = await pulls.book(100 * SECOND, source="B", destination="C", not_before=at(105))
+    assert finish(behind) > 295
+    await cancel(pulls, ahead)
+    await quiet(pulls)
+    assert finish(await shown(pulls, across)) < 102
+    assert finish(await shown(pulls, behind)) == pytest.approx(205, abs=0.1), "on a link that the cancelled one never took"
+    await pulls.audit()
+
+
+async def test_the_command_itself_is_as_careful(service: Service) -> None:
+    """Between the query and the locks anything may happen to a transfer."""
+    await service.link()
+    first = await service.book(100 * SECOND)
+    paused, held, gone, steady, eager = [await service.book(100 * SECOND, **more) for more in ({}, {"hold": True}, {}, {}, {})]
+    checked(await service.client.post(f"/v1/transfers/{paused['id']}/pause"))
+    await cancel(service, gone)
+    async with service.database.transaction() as connection:
+        await connection.execute(text("UPDATE transfers SET planner = 'spaghetti' WHERE id = :id"), {"id": steady["id"]})
+    await cancel(service, first)
+    ids = [one["id"] for one in (paused, held, gone, steady)]
+    before = [await shown(service, one) for one in (paused, held, gone, steady)]
+    desk = service.app.state.broker.desk
+    answer = await desk.submit(PullForward([*ids, "tr_unknown", eager["id"]], POLICY, begun=True))
+    assert answer.transfer_ids == (eager["id"],)
+    assert [await shown(service, one) for one in (paused, held, gone, steady)] == before
+    await service.audit()
+
+
+async def test_what_gains_nothing_is_as_it_was_for_all_that_follow_in_the_batch(service: Service) -> None:
+    await service.link("L1")
+    await service.link("L2", metric=5)
+    first = await service.book(100 * SECOND)
+    other = await service.book(100 * SECOND, not_before=at(10), rate_max_bps=10**9)
+    assert {s["path"][0] for s in other["plan"]["segments"]} == {"L2"}
+    await cancel(service, first)
+    desk = service.app.state.broker.desk
+    pulled, ended = await asyncio.gather(
+        desk.submit(PullForward([other["id"]], POLICY)), desk.submit(End(other["id"], "me", action=Action.CANCEL))
+    )
+    assert pulled.transfer_ids == (), "L1 is as good, and no better"
+    assert ended.state is State.CANCELED
+    for link_id in ("L1", "L2"):
+        steps = checked(await service.client.get(f"/v1/links/{link_id}/calendar"))["steps"]
+        assert {step["booked_bps"] for step in steps} == {0}
+    await service.audit()
 
 
 # -- the small parts ----------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -32,7 +33,7 @@ rates = st.one_of(st.integers(1, 6).map(lambda units: units * BYTE_PER_US), st.i
 def links(draw: st.DrawFn, grids: bool) -> list[Link]:
     """A line through all nodes and some links more; `grids`: with channels and slots."""
     ends = [(a, b) for a in NODES for b in NODES if a != b]
-    chosen = list(zip(NODES, NODES[1:], strict=False)) + draw(st.lists(st.sampled_from(ends), max_size=4))
+    chosen = list(pairwise(NODES)) + draw(st.lists(st.sampled_from(ends), max_size=4))
     made = []
     for i, (a, b) in enumerate(chosen):
         capacity = draw(rates)
@@ -72,7 +73,7 @@ def batches(draw: st.DrawFn, grids: bool = False, most: int = 10, wishes: bool =
                 rate_min_bps=draw(st.sampled_from([None, None, None, low // 4])) if wishes else None,
                 deadline_us=deadline,
                 options=options,
-            )  # fmt: skip
+            )
         )
     return Batch(network, tuple(requests))
 

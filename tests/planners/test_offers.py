@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A counter-offer is a promise: what it names is admitted, and a little more is not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,71 +11,170 @@ from hypothesis import strategies as st
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal
-from broker.core.request import Request
+from broker.core.request import Options, Request
 from broker.planners import DEFAULT_PLANNER, PLANNERS
-from broker.planners.offers import Binding, CounterOffer, binding, counter_offer
-from tests.core.grid import Scenario, any_scenarios, cases
+from broker.planners.offers import CounterOffer, counter_offer
+from broker.planners.signature import JointPlanner
+from tests.core.grid import cases
+from tests.planners.mesh import Mesh, meshes
+
+LIST_PLANNERS = sorted(name for name, planner in PLANNERS.items() if not isinstance(planner, JointPlanner))
+MEGA = 1_000_000
+
+
+def accepts(name: str, mesh: Mesh) -> Callable[..., bool]:
+    network, calendars = mesh.network, mesh.calendars
+
+    def ask(**changes: object) -> bool:
+        request = replace(mesh.request, **changes)  # type: ignore[arg-type]
+        return isinstance(PLANNERS[name].plan(request, network, calendars), Plan)
+
+    return ask
 
 
 @pytest.mark.parametrize("name", sorted(PLANNERS))
-@cases(200)
-@given(any_scenarios, st.integers(1, 60))
-def test_what_is_offered_can_be_had(name: str, scenario: Scenario, after: int) -> None:
-    planner, network, calendars = PLANNERS[name], scenario.network, scenario.calendars
-    request = replace(scenario.request, deadline_us=scenario.request.not_before_us + after)
-    if isinstance(planner.plan(request, network, calendars), Plan):
+@cases(100)
+@given(meshes(), st.integers(1, 60))
+def test_the_finish_and_the_volume_can_be_had_and_no_more(name: str, mesh: Mesh, after: int) -> None:
+    mesh = mesh.asking(deadline_us=mesh.request.not_before_us + after)
+    asked = accepts(name, mesh)
+    if asked():
         return
-    offer = counter_offer(planner, request, network, calendars)
-    without_deadline = planner.plan(replace(request, deadline_us=None), network, calendars)
-    if isinstance(without_deadline, Refusal):
-        assert offer.earliest_finish_us is None
+    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    finish, deadline = offer.earliest_finish_us, mesh.request.deadline_us
+    assert deadline is not None
+    if finish is None:
+        assert not asked(deadline_us=deadline + 10**9), "a quarter of an hour more"
     else:
-        assert offer.earliest_finish_us == without_deadline.finish_us
-        assert request.deadline_us is not None
-        assert offer.earliest_finish_us > request.deadline_us
-        met = planner.plan(replace(request, deadline_us=offer.earliest_finish_us), network, calendars)
-        assert isinstance(met, Plan)
-        missed = planner.plan(replace(request, deadline_us=offer.earliest_finish_us - 1), network, calendars)
-        assert isinstance(missed, Refusal), "the smallest deadline"
-    if offer.largest_volume_bytes is not None:
-        assert isinstance(planner.plan(replace(request, volume_bytes=offer.largest_volume_bytes), network, calendars), Plan)
-    more = (offer.largest_volume_bytes or 0) + 1
-    assert isinstance(planner.plan(replace(request, volume_bytes=more), network, calendars), Refusal), "the largest volume"
+        assert finish > deadline
+        assert asked(deadline_us=finish)
+        assert not asked(deadline_us=finish - 1), "the smallest deadline"
+        assert not asked(deadline_us=(deadline + finish) // 2)
+    volume = offer.largest_volume_bytes
+    assert volume is None or asked(volume_bytes=volume)
+    assert not asked(volume_bytes=(volume or 0) + 1), "the largest volume"
 
 
-@cases(150)
-@given(any_scenarios, st.integers(1, 200))
-def test_the_binding_link_is_the_one_with_least_room(scenario: Scenario, after: int) -> None:
-    request = replace(scenario.request, volume_bytes=10**6, deadline_us=scenario.request.not_before_us + after)
-    found = binding(request, scenario.network, scenario.calendars)
-    if found is None:
+@pytest.mark.parametrize("name", LIST_PLANNERS)
+@cases(80)
+@given(meshes(), st.integers(1, 80))
+def test_the_smallest_rate_max_can_be_had_and_none_smaller(name: str, mesh: Mesh, after: int) -> None:
+    """In whole Mb/s, so that every rate there is can be tried."""
+    high = -(-(mesh.request.rate_max_bps or 5 * MEGA) // MEGA) * MEGA
+    low = None if mesh.request.rate_min_bps is None else min(mesh.request.rate_min_bps // MEGA * MEGA + 1, high)
+    mesh = mesh.asking(rate_max_bps=high, rate_min_bps=low, deadline_us=mesh.request.not_before_us + after)
+    asked = accepts(name, mesh)
+    if asked():
         return
-    # The request's own limits are the path's: a link is asked for rates that the whole path could take.
-    route = scenario.network.route("N0", request.destination)
-    assert route is not None
-    ceiling = min(request.rate_max_bps or route.ceiling_bps, route.ceiling_bps) // route.channel_bps * route.channel_bps
-    assert request.deadline_us is not None
-
-    def room(link_id: str) -> int:
-        link = next(link for link in scenario.links if link.id == link_id)
-        alone = Scenario((link,), replace(request, destination="N1", rate_max_bps=ceiling))
-        return alone.most_bytes(request.deadline_us or 0)
-
-    rooms = {link.id: room(link.id) for link in scenario.links}
-    assert rooms[found.link] == min(rooms.values())
-    assert (found.begin_us, found.end_us) == (request.not_before_us, request.deadline_us)
+    offered = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).smallest_rate_max_bps
+    if offered is not None:
+        assert asked(rate_max_bps=offered)
+        if offered > (low or 1):
+            assert not asked(rate_max_bps=offered - 1)
+    for rate in range(max(low or 1, MEGA // 4), 21 * MEGA, MEGA // 4):
+        if offered is None or rate < offered:
+            assert not asked(rate_max_bps=rate), rate
 
 
-def test_without_a_deadline_the_tail_binds() -> None:
-    network = Network([Link("a", "A", "B", 100), Link("b", "B", "C", 100)])
-    calendars = {
-        "a": Calendar([(DISTANT_PAST_US, 100), (10, 5), (20, 100)]),
-        "b": Calendar([(DISTANT_PAST_US, 100), (30, 0)]),
-    }
-    request = Request("r", "A", "C", 10**9, 0)
-    assert binding(request, network, calendars) == Binding("b", 30, 1_000_030)
-    assert binding(replace(request, destination="Z"), network, calendars) is None
-    assert counter_offer(PLANNERS["vbls"], request, network, calendars) == CounterOffer(None, None)
+@pytest.mark.parametrize("name", LIST_PLANNERS)
+@cases(80)
+@given(meshes(), st.integers(1, 80), st.integers(1, 20 * MEGA), st.one_of(st.none(), st.integers(1, 30)))
+def test_the_largest_rate_min_can_be_had_and_none_larger(name: str, mesh: Mesh, after: int, low: int, duration: int | None) -> None:
+    mesh = mesh.asking(rate_min_bps=low, deadline_us=mesh.request.not_before_us + after)
+    if mesh.request.rate_max_bps is not None and mesh.request.rate_max_bps < low:
+        mesh = mesh.asking(rate_max_bps=low)
+    if duration is not None:
+        mesh = mesh.asking(volume_bytes=None, duration_us=duration)
+    asked = accepts(name, mesh)
+    if asked():
+        return
+    offered = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).largest_rate_min_bps
+    if offered is not None:
+        assert 0 < offered < low
+        assert asked(rate_min_bps=offered)
+        assert not asked(rate_min_bps=offered + 1)
+    for rate in range((offered or 0) + 1, low, max(low // 40, 1)):
+        assert not asked(rate_min_bps=rate), rate
+
+
+@pytest.mark.parametrize("name", LIST_PLANNERS)
+@cases(60)
+@given(meshes(), st.integers(1, 80), st.integers(1, 90))
+def test_the_longest_duration_can_be_had_and_none_longer(name: str, mesh: Mesh, after: int, duration: int) -> None:
+    mesh = mesh.asking(volume_bytes=None, duration_us=duration, deadline_us=mesh.request.not_before_us + after)
+    asked = accepts(name, mesh)
+    if asked():
+        return
+    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    offered = offer.longest_duration_us
+    assert offered is None or (offered < duration and asked(duration_us=offered))
+    for longer in range((offered or 0) + 1, duration):
+        assert not asked(duration_us=longer)
+    if offer.earliest_finish_us is not None:
+        assert asked(deadline_us=offer.earliest_finish_us)
+        assert not asked(deadline_us=offer.earliest_finish_us - 1)
+    assert offer.largest_volume_bytes is None
+
+
+@pytest.mark.parametrize("options", [Options(split=True), Options(paths=2, most_segments=2), Options(shortest_segment_us=5)])
+@pytest.mark.parametrize("name", ["vbls", "alap"])
+@cases(25)
+@given(meshes(), st.integers(1, 60))
+def test_offers_keep_the_options(name: str, options: Options, mesh: Mesh, after: int) -> None:
+    links = tuple((replace(link, channel_bps=None), nodes) for link, nodes in mesh.links)
+    mesh = Mesh(links, replace(mesh.request, options=options, deadline_us=mesh.request.not_before_us + after, rate_min_bps=None))
+    asked = accepts(name, mesh)
+    if asked():
+        return
+    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    if offer.earliest_finish_us is not None:
+        assert asked(deadline_us=offer.earliest_finish_us)
+        assert not asked(deadline_us=offer.earliest_finish_us - 1)
+    assert offer.largest_volume_bytes is None or asked(volume_bytes=offer.largest_volume_bytes)
+    assert not asked(volume_bytes=(offer.largest_volume_bytes or 0) + 1)
+    if offer.smallest_rate_max_bps is not None:
+        assert asked(rate_max_bps=offer.smallest_rate_max_bps)
+
+
+def test_links_that_come_back_are_offers_too() -> None:
+    """The near link is down until 100; the far way is too slow for the deadline. Whatever waits for the near link comes first at 108."""
+    network = Network(
+        [
+            Link("near", "A", "B", 10 * MEGA, available=((0, 0), (100, 10 * MEGA))),
+            Link("far 1", "A", "C", MEGA // 2),
+            Link("far 2", "C", "B", MEGA // 2),
+        ]
+    )
+    calendars = {link.id: Calendar(link.capacity()) for link in network.links.values()}
+    request = Request("r", "A", "B", 10, 1, deadline_us=50, options=Options(paths=1))
+    for name in ("vbls", "alap"):
+        offer = counter_offer(PLANNERS[name], request, network, calendars)
+        assert offer == CounterOffer(108, 3), name
+    # At one rate from the beginning, only the far way will ever do, and a deadline after 100 lets the near link hide it again.
+    assert counter_offer(PLANNERS["spaghetti"], request, network, calendars).earliest_finish_us == 161
+
+
+def test_fbls_may_be_served_by_less() -> None:
+    """Rmax is free for too short a time; half of it is free for long enough, a quarter would take too long."""
+    network = Network([Link("L", "A", "B", 8 * MEGA)])
+    calendars = {"L": Calendar([(DISTANT_PAST_US, 0), (0, 8 * MEGA), (5, 4 * MEGA), (22, 2 * MEGA)])}
+    request = Request("r", "A", "B", 10, 0, rate_max_bps=8 * MEGA, deadline_us=30)
+    offer = counter_offer(PLANNERS["fbls"], request, network, calendars)
+    assert offer == CounterOffer(None, 5, smallest_rate_max_bps=3_636_364)  # 80 bits in 22 us
+    slower = replace(request, rate_max_bps=2 * MEGA)
+    assert counter_offer(PLANNERS["fbls"], slower, network, calendars) == CounterOffer(40, 7, smallest_rate_max_bps=3_636_364)
+
+
+def test_what_nothing_helps_is_offered_nothing() -> None:
+    network = Network([Link("L", "A", "B", 100)])
+    calendars = {"L": Calendar([(DISTANT_PAST_US, 0)])}
+    request = Request("r", "A", "B", 10**9, 0, rate_max_bps=50, rate_min_bps=20, deadline_us=10**9)
+    for name in LIST_PLANNERS:
+        assert counter_offer(PLANNERS[name], request, network, calendars) == CounterOffer(None, None)
+        assert counter_offer(PLANNERS[name], replace(request, deadline_us=None), network, calendars) == CounterOffer(None, None)
+        nowhere = replace(request, destination="Z")
+        assert isinstance(PLANNERS[name].plan(nowhere, network, calendars), Refusal)
+        assert counter_offer(PLANNERS[name], nowhere, network, calendars) == CounterOffer(None, None)
 
 
 def test_the_registry_knows_every_planner_by_its_name() -> None:

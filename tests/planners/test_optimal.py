@@ -73,6 +73,23 @@ def test_least_congestion_over_several_paths_at_once_is_proven(seed: int) -> Non
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_first_order_solver_of_large_batches(monkeypatch: pytest.MonkeyPatch, objective: Objective) -> None:
+    """PDLP leaves small violations, which rounding must take away, and prices that are a little off, with which bounds must still hold."""
+    monkeypatch.setattr("broker.planners.optimal.solver.MOST_FOR_GLOP", 0)
+    solvers = set()
+    for seed in range(30):
+        network, calendars, requests = random_case(seed, plain=True)
+        requests = [replace(request, options=replace(request.options, split=True)) for request in requests]
+        solution = Optimal(objective).solve(requests, network, calendars)
+        solvers.add(solution.solver)
+        assert_fits(solution, requests, network, calendars)
+        if objective == "congestion" and solution.bound is not None:
+            assert solution.bound <= float(solution.value) * (1 + 1e-9)
+            assert float(solution.value) <= solution.bound * 1.01 + 1e-4
+    assert any("pdlp" in solver for solver in solvers)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_same_inputs_give_the_same_answer(objective: Objective) -> None:
     for seed in range(8):
         network, calendars, requests = random_case(seed)

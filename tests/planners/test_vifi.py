@@ -86,7 +86,7 @@ def test_a_hundred_and_fifty_transfers_on_a_real_network(seed: int) -> None:
                 begin,
                 rate_max_bps=draw.choice([None, 10**10, 4 * 10**10, 10**11]),
                 deadline_us=draw.choice([None, begin + draw.randrange(1, 20_000) * US_PER_S]),
-            )  # fmt: skip
+            )
         )
     assert_nobody_is_later_than_under_fair_sharing(Batch(network, tuple(requests)))
 

@@ -60,9 +60,9 @@ def test_the_stable_form() -> None:
 
 def test_any_number_of_processes_gives_the_same(tmp_path: Path) -> None:
     words = ("vbls-paper", "--loads", "0.3,0.95", "--requests", "500", "--seeds", "4,2,9", "--json")
-    alone, together = bwb(*words, "--csv", tmp_path / "1.csv"), bwb(*words, "--csv", tmp_path / "3.csv", "--jobs", "3")
+    alone, together = bwb(*words, "--csv", tmp_path / "1.csv"), bwb(*words, "--csv", tmp_path / "2.csv", "--jobs", "2")
     assert alone.out == together.out
-    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
 
 
 def test_one_seed_has_no_interval_and_few_files_may_miss_a_class() -> None:

@@ -18,7 +18,7 @@ from broker.planners.optimal.solver import Floats, Solver
 
 _CLOSE = 1e-3  # of theta: no second way to choose paths is tried for less
 _LEVELS = 10  # bisection steps over the shares that others have booked beforehand
-_FITS = 1e-6
+_NEARLY = 1e-3  # what a first-order solver may be wrong by; rounding takes it away again
 
 
 class Relaxed(NamedTuple):
@@ -33,26 +33,28 @@ class Relaxed(NamedTuple):
     rates: Floats
     prices: Floats | None
     theta: float
-    asked: float
     excess: float
+    asked: float
 
     @property
     def fits(self) -> bool:
-        return self.theta <= 1 + _FITS and self.excess <= _FITS
+        return self.theta <= 1 + _NEARLY and self.excess <= _NEARLY
 
 
 class Carried(NamedTuple):
     answers: dict[int, Plan | Refusal]
+    whole: Expansion | None  # with the cells too that the programs were not shown
     proofs: Sequence[Relaxed]  # everything solved before requests that must not be split were given one path
 
 
 def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
     """Plans for these requests at the least congestion that was found, and a bound's makings. No answers: no solution within the limit."""
     if not indices:
-        return Carried({}, [])
-    solved = least(batch.expand(indices), batch.solver)
+        return Carried({}, None, [])
+    whole = batch.expand(indices)
+    solved = least(whole, batch.solver)
     if not solved:
-        return Carried({}, [])
+        return Carried({}, whole, [])
     relaxed = choice = solved[0]
     if _needs_choice(relaxed):
         choices = []
@@ -63,9 +65,9 @@ def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
             if choices and choices[-1].theta <= relaxed.theta * (1 + _CLOSE):
                 break
         if not choices:
-            return Carried({}, solved)
+            return Carried({}, whole, solved)
         choice = min(choices, key=lambda c: (c.excess, c.theta))
-    return Carried(_rounded(batch, choice, indices, simple), solved)
+    return Carried(_rounded(batch, choice, indices, simple), whole, solved)
 
 
 def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
@@ -79,14 +81,14 @@ def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
         return []
     shares = expansion.booked_high[found.rows.link, found.rows.interval] / expansion.whole[found.rows.link]
     levels = np.unique(shares[shares > 0])
-    if not len(levels) or found.asked > levels[-1] * (1 + _FITS):
+    if not len(levels) or found.asked > levels[-1] * (1 + _NEARLY):
         return [found]
     others: list[Relaxed] = []
     low, high = 0, len(levels)
     while low < high and len(others) < _LEVELS:
         middle = (low + high) // 2
         less = _solved(expansion, solver, float(levels[middle]))
-        if less is not None and less.fits and less.asked <= levels[middle]:
+        if less is not None and less.fits and less.asked <= levels[middle] * (1 + _NEARLY):
             others.append(found)
             found, high = less, middle
         else:
@@ -96,11 +98,11 @@ def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
 
 
 def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float | None:
-    """The best bound that any of the solutions proves; on `whole`, with the cells too that the programs were not shown."""
+    """The best bound that any of the solutions proves, whether or not it can be carried out itself."""
     if not whole.exact_windows:
         return None
     rows = rows_of(whole)
-    alone = bounds.congestion_alone(whole, reached)
+    alone = bounds.congestion_alone(whole, reached) if whole.booked_low.any() or not proofs else 0.0
     proven = [
         bounds.congestion(whole, rows, carried_over(solved.rows, solved.prices, rows, len(whole.seconds)), reached)
         for solved in proofs
@@ -138,14 +140,16 @@ def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | Non
         free, booked = expansion.free_low[rows.link, rows.interval], expansion.booked_high[rows.link, rows.interval]
         hard = np.flatnonzero(free + booked < expansion.whole[rows.link] * (1 - 1e-12))
         prices[hard] -= answer.prices[m : m + len(hard)]
-    return Relaxed(expansion, rows, rates, prices, _share(expansion, rates), *answer.values[n:].tolist())
+    return Relaxed(expansion, rows, rates, prices, *_reached(expansion, rates), float(answer.values[n]))
 
 
-def _share(expansion: Expansion, rates: Floats) -> float:
+def _reached(expansion: Expansion, rates: Floats) -> tuple[float, float]:
+    """The largest share booked where these rates use a link, and the largest part of a link's capacity that they exceed what is free by."""
     load = np.zeros(expansion.free_low.shape)
     np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
     shares = np.where(load > 0, (load + expansion.booked_high) / expansion.whole[:, None], 0.0)
-    return float(shares.max(initial=0.0))
+    excess = (load - expansion.free_low) / expansion.whole[:, None]
+    return float(shares.max(initial=0.0)), float(excess.max(initial=0.0))
 
 
 def _needs_choice(relaxed: Relaxed) -> bool:

@@ -29,8 +29,8 @@ def settle_congestion(batch: Batch, found: Carried) -> None:
     if not batch.best:
         batch.offer(batch.whole({}))
     if all(isinstance(batch.best[i], Plan) for i in batch.joint):
-        if found.proofs and batch.provable:
-            batch.bound = prove(batch.expand(batch.joint), found.proofs, float(batch.yardstick.value(batch.best)))
+        if found.whole is not None and batch.provable:
+            batch.bound = prove(found.whole, found.proofs, float(batch.yardstick.value(batch.best)))
         return
     batch.progress(0.3, "not all requests fit")
     most = replace(batch, yardstick=replace(batch.yardstick, objective="admitted"), best=[], best_score=None)

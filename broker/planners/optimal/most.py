@@ -8,6 +8,7 @@ best of the list planners' answers and replace it only by something better.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.carry import carried_over, carry
 from broker.planners.optimal.expansion import Expansion, usable
 from broker.planners.optimal.lists import Trial, alone, in_order, list_planners
-from broker.planners.optimal.programs import Rows, most_weight, rows_of
+from broker.planners.optimal.programs import Rows, most_weight, rows_of, units
+from broker.planners.optimal.rounding import one_path
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Answer, Floats
+from broker.planners.signature import Task
 
 _SMALL_REQUESTS = 60
 _SMALL_CELLS = 4000
@@ -30,11 +33,22 @@ _ROUNDS = 24
 
 def serve_most(batch: Batch) -> None:
     """Improve the batch's best answers and set its bound."""
-    joint = batch.joint
     _fill(batch, batch.best)
-    if not joint or all(isinstance(batch.best[i], Plan) for i in joint):
-        _everything(batch)
+    if all(isinstance(batch.best[i], Plan) for i in batch.joint):
+        if batch.provable:  # what is refused has no path at all: nothing is left to prove
+            batch.bound = float(batch.yardstick.value(batch.best))
         return
+    narrowed = _improve(batch)
+    if narrowed is not None and not _reached(batch):
+        # Above, requests that must not be split were decided upon as if they might be. Once more, each on the path that carried most.
+        fixed = replace(batch, lanes=narrowed)
+        _improve(fixed)
+        batch.offer(fixed.best)
+
+
+def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
+    """Improve the best answers and tighten the bound; answers one lane for each request that must have one at a time, if some had a choice."""
+    joint = batch.joint
     expansion = batch.expand(joint)
     cells = usable(expansion)
     rows = rows_of(cells)
@@ -44,9 +58,24 @@ def serve_most(batch: Batch) -> None:
     relaxed = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=False), share=0.5)
     if relaxed.prices is not None:
         _bound(batch, expansion, rows, cells, relaxed, weights)
-    if relaxed.values is None or _reached(batch):
-        return
-    parts = relaxed.values[cells.cells :]
+    if relaxed.values is None:
+        return None
+    if not _reached(batch):
+        _decide(batch, expansion, cells, rows, weights, relaxed.values, possible)
+    if all(len(batch.lanes[i]) == 1 or batch.requests[i].options.split for i in joint):
+        return None
+    rates = relaxed.values[: cells.cells] * units(cells)
+    narrowed: dict[int, list[Task]] = {i: [] for i in joint}
+    for lane in np.unique(cells.lane_of[one_path(cells, rates, by_interval=False)]).tolist():
+        narrowed[joint[cells.lanes[lane].request]].append(cells.lanes[lane].task)
+    return {i: tasks or batch.lanes[i] for i, tasks in narrowed.items()}
+
+
+def _decide(
+    batch: Batch, expansion: Expansion, cells: Expansion, rows: Rows, weights: Floats, values: Floats, possible: Floats
+) -> None:
+    """Who is served: by a mixed integer program where that is small, else by diving from the relaxation's values."""
+    joint = batch.joint
     if len(joint) <= _SMALL_REQUESTS and cells.cells <= _SMALL_CELLS:
         batch.progress(0.4, "integer program")
         answer = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=True), share=0.7)
@@ -57,13 +86,7 @@ def serve_most(batch: Batch) -> None:
             _offer(batch, [i for i, part in zip(joint, answer.values[cells.cells :], strict=True) if part > 0.5])
             if _reached(batch):
                 return
-    _dive(batch, cells, rows, weights, parts, possible)
-
-
-def _everything(batch: Batch) -> None:
-    """All that can be asked for is served: nothing is left to prove."""
-    if all(isinstance(answer, Plan) for answer in batch.best):
-        batch.bound = float(batch.yardstick.value(batch.best))
+    _dive(batch, cells, rows, weights, values[cells.cells :], possible)
 
 
 def _weights(batch: Batch, joint: Sequence[int]) -> Floats:
