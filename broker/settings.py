@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     job_lost_s: int = Field(default=15, ge=3, description="a job whose worker is silent for so long is started again")
     job_time_limit_s: int = Field(default=3600, ge=1, description="a job that takes longer has failed")
     job_memory_mb: int = Field(default=4096, ge=256, description="a job whose process needs more has failed")
-    plan_limit: int = Field(default=2000, ge=1, description="most transfers that one re-optimisation may move")
+    plan_limit: int = Field(default=1000, ge=1, description="most transfers that one re-optimisation may move")
 
 
 @cache

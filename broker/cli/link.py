@@ -385,7 +385,7 @@ def _show_topology_change(done: TopologyChange, dry_run: bool) -> None:
             context.say(f"{sign} ... and {len(ids) - _MOST_SHOWN} more", style)
     counts = ", ".join(f"{len(ids)} {what}" for what, ids in (
         ("created", done["created"]), ("changed", done["changed"]), ("deleted", done["deleted"])))  # fmt: skip
-    context.say(f"{'would be' if dry_run else 'links'}: {counts}; {done['unchanged']} stay as they are")
+    context.say(f"{'would be' if dry_run else 'links'}: {counts}; {done['unchanged']} unchanged")
     if done["cut_off"]:
         context.say(f"hosts that nothing leads to: {', '.join(done['cut_off'])}", "yellow")
     _show_settled(done)

@@ -357,7 +357,7 @@ def _fill_over_time(
                 rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = flow, since[flow], finishes[flow], rates[flow]
                 count += 1
                 stale = True
-                bits[flow] = 0
+                bits[flow], microbits[flow] = 0, 0
                 for k in range(path_at[flow], path_at[flow + 1]):
                     users[path_links[k]] -= 1
                 continue

@@ -8,7 +8,6 @@ at full rate and pushes later ones behind itself, as far as each of those can st
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,12 +16,11 @@ from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.core.units import FOREVER_US
-from broker.planners.alap import Alap
 from broker.planners.ifs import as_asked, best_path, fair_plans
 from broker.planners.signature import Calendars
 from broker.planners.vbls import Vbls
 
-_MOST_ROUNDS = 20
+_MOST_ROUNDS = 6
 _MOST_ATTEMPTS = 8
 # What pushing may cost, in bookings of a row on a link (some microseconds each): so many a request, more where there are few requests.
 _PATIENCE, _PATIENCE_OF_FEW = 1_000, 300_000
@@ -67,37 +65,23 @@ class _Queue:
     def serve_in_order(self) -> bool:
         """Plan them in virtual order, each on what those before it leave. Answers whether that alone keeps all promises.
 
-        Who is late is booked before all others in the next round: as late as its promise allows, or, where that does not fit, with its
-        fair share. When this takes too many rounds, everybody keeps its fair share.
+        Who is late keeps its fair share, booked before all others, in the next round; when this takes too many rounds, everybody does.
         """
         keepers: set[int] = set()
-        latest: set[int] = set()
         for _ in range(_MOST_ROUNDS):
             self._begin({i: self._shares[i] for i in keepers})
-            crowded = {i for i in reversed(self._order) if i in latest and not self._put_latest(i)}
             late = set()
             for i in self._order:
-                if i not in keepers and (i not in latest or i in crowded):
+                if i not in keepers:
                     answer = self.answers[i] = self._planned(i, self._free)
                     _book(self._free, answer)
                     if not self._keeps(i, answer):
                         late.add(i)
             if not late:
-                return not keepers and not latest
-            keepers |= late & crowded
-            latest = (latest | late) - keepers
+                return not keepers
+            keepers |= late
         self._begin({i: self._shares[i] for i in self._promised})
         return False
-
-    def _put_latest(self, i: int) -> bool:
-        """Hold i's place as late as its promise allows, if there is one."""
-        until = replace(self._requests[i], deadline_us=self._promised[i])
-        answer = Alap().plan(until, self._network, self._free, fewest_rows=True)
-        if isinstance(answer, Refusal):
-            return False
-        self.answers[i] = answer
-        _book(self._free, answer)
-        return True
 
     def push_in_order(self) -> None:
         """From there, each in its turn moves as far forward as those before it let it, and those behind it can bear."""
@@ -185,7 +169,7 @@ class _Queue:
     def _cost(self, i: int) -> int:
         """Of taking away what i holds and planning it anew."""
         held = self.answers[i]
-        return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) if isinstance(held, Plan) else 0)
+        return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) // 4 if isinstance(held, Plan) else 0)
 
     def _keeps(self, i: int, answer: Plan | Refusal) -> bool:
         """Whether i, given this answer, ends when it would under fair sharing; of some nothing is promised."""

@@ -27,12 +27,11 @@ async def work(service: Service, **settings: Any) -> None:
     await look_for_work(service.database, service.clock, Settings(**settings), lambda: False)
 
 
-async def gap(service: Service) -> list[str]:
-    """Two transfers that could both come 16 s earlier."""
+async def late(service: Service) -> list[str]:
+    """Two transfers that were booked as late as possible, and could come much earlier."""
     await service.link()
-    booked = [await service.book(2 * 10**9, not_before=at(200)) for _ in range(3)]
-    await service.client.post(f"/v1/transfers/{booked[0]['id']}/cancel")
-    return [transfer["id"] for transfer in booked[1:]]
+    wishes = {"not_before": at(200), "deadline": at(1000), "planner": "alap"}
+    return [(await service.book(2 * 10**9, **wishes))["id"] for _ in range(2)]
 
 
 async def post(service: Service, path: str, body: Any, **headers: str) -> httpx.Response:
@@ -40,7 +39,7 @@ async def post(service: Service, path: str, body: Any, **headers: str) -> httpx.
 
 
 async def test_a_plan_from_question_to_result(service: Service) -> None:
-    ids = await gap(service)
+    ids = await late(service)
     response = await post(service, "plans", {"objective": "completion"})
     job = checked(response, 202)
     assert response.headers["location"] == f"/v1/plans/{job['id']}" and response.headers["etag"] == f'"{job["revision"]}"'
@@ -74,7 +73,7 @@ async def test_a_plan_from_question_to_result(service: Service) -> None:
 
 
 async def test_an_old_result_says_how_to_go_on(service: Service) -> None:
-    await gap(service)
+    await late(service)
     waiting = checked(await post(service, "plans", {"objective": "completion"}), 202)
     refused = problem(await service.client.post(f"/v1/plans/{waiting['id']}/apply"), 409, "conflict")
     assert refused["state"] == "QUEUED" and "wait" in refused["detail"]
@@ -83,14 +82,14 @@ async def test_an_old_result_says_how_to_go_on(service: Service) -> None:
     refused = problem(await service.client.post(f"/v1/plans/{waiting['id']}/apply"), 409, "conflict")
     assert refused["changed"] == {"kind": "links", "ids": ["L1"]} and "POST /v1/plans" in refused["detail"]
     assert not checked(await service.client.get(f"/v1/plans/{waiting['id']}"))["result"]["applied"]
-    late = checked(await post(service, "plans", {"objective": "completion", "review_s": 10}), 202)
+    old = checked(await post(service, "plans", {"objective": "completion", "review_s": 10}), 202)
     await work(service)
     service.clock.advance(20)
-    assert problem(await service.client.post(f"/v1/plans/{late['id']}/apply"), 409, "conflict")["changed"]["kind"] == "late"
+    assert problem(await service.client.post(f"/v1/plans/{old['id']}/apply"), 409, "conflict")["changed"]["kind"] == "late"
     nothing = checked(await post(service, "plans", {"project": "nobody's"}), 202)
     await work(service)
     assert "nothing to apply" in problem(await service.client.post(f"/v1/plans/{nothing['id']}/apply"), 409, "conflict")["detail"]
-    stale = await service.client.post(f"/v1/plans/{late['id']}/apply", headers={"If-Match": '"1"'})
+    stale = await service.client.post(f"/v1/plans/{old['id']}/apply", headers={"If-Match": '"1"'})
     problem(stale, 412, "precondition-failed")
     await service.audit()
 

@@ -29,7 +29,7 @@ LIVE = 1_000
 CLIENTS = 16
 NODES = [f"n{number}" for number in range(8)]
 CAPACITY = 10**10
-PAUSE_S = 4.0  # between changes of the network: that long the clients book on each
+PAUSE_S = 3.0  # between changes of the network: that long the clients book on each
 
 
 @dataclass

@@ -147,6 +147,22 @@ def test_lowering_a_link_names_the_promises_and_replan_goes_on(bwb: Bwb, link: s
     assert f"promises broken: {booked['id']}" in ran.out
 
 
+def test_a_preview_of_a_loss_names_what_would_become_of_each(bwb: Bwb, link: str, ends: Ends) -> None:
+    booked = submit(bwb, ends, "--size", "50G", "--label", "night run")
+    lost = f"{booked['id']} (night run): lost: link {link} was deleted"
+    for words in (("delete", link), ("change", link, "--capacity", "0"), ("window", link, "--to", "+10000h", "--kind", "outage")):
+        out = bwb("link", *words, "--preview").out
+        assert f"promises broken: {booked['id']}" in out and "a preview: nothing was changed" in out
+        assert lost in out or words[0] != "delete"
+        foreseen = bwb("link", *words, "--preview", "--json").json
+        assert foreseen["preview"] and foreseen["broken"] == [booked["id"]]
+    assert bwb("transfer", "show", booked["id"], "--json").json == booked
+    bwb("link", "delete", link, code=1)
+    done = bwb("link", "delete", link, "--replan").out
+    assert lost in done and f"{link} is deleted" in done
+    assert bwb("transfer", "show", booked["id"], "--json").json["state"] == "FAILED"
+
+
 def test_windows_come_and_go(bwb: Bwb, link: str) -> None:
     made = bwb("link", "window", link, "--from", "+2h", "--to", "+4h", "--reason", "line card", "--json").json
     (window,) = made["windows"]

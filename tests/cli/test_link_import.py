@@ -51,7 +51,7 @@ def test_a_real_research_network_end_to_end(bwb: Bwb) -> None:
     assert (len(preview["created"]), preview["changed"], preview["deleted"]) == (504, [], [])
     assert shown(bwb) == {}, "a dry run changes nothing"
     ran = bwb("link", "import", str(ESNET))
-    assert "links: 504 created, 0 changed, 0 deleted; 0 stay as they are" in ran.out
+    assert "links: 504 created, 0 changed, 0 deleted; 0 unchanged" in ran.out
     assert "+ ... and 484 more" in ran.out
     there = shown(bwb)
     document = json.loads(ESNET.read_text())
@@ -72,10 +72,10 @@ def test_it_adds_and_changes_and_with_prune_deletes(bwb: Bwb, tmp_path: Path) ->
     assert {name: there["ba"][name] for name in TWO} == TWO
     faster = ONE | {"capacity_bps": 2 * 10**9}
     ran = bwb("link", "import", saved(tmp_path, faster))
-    assert "~ ab\nlinks: 0 created, 1 changed, 0 deleted; 0 stay as they are" in ran.out
+    assert "~ ab\nlinks: 0 created, 1 changed, 0 deleted; 0 unchanged" in ran.out
     assert set(shown(bwb)) == {"ab", "ba"}, "other links stay"
     preview = bwb("link", "import", saved(tmp_path, faster), "--prune", "--dry-run")
-    assert "- ba\nwould be: 0 created, 0 changed, 1 deleted; 1 stay as they are" in preview.out
+    assert "- ba\nwould be: 0 created, 0 changed, 1 deleted; 1 unchanged" in preview.out
     assert set(shown(bwb)) == {"ab", "ba"}
     done = bwb("link", "import", "-", "--prune", "--json", stdin=json.dumps({"links": [faster]})).json
     assert done["deleted"] == ["ba"]

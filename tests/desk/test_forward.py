@@ -144,6 +144,9 @@ async def test_the_policy_says_who(pulls: Service, request: pytest.FixtureReques
     gained = [finish(was) - finish(await shown(pulls, was)) for was in (begun, waiting)]
     if policy == "off":
         assert gained == [0, 0]
+        desk = pulls.app.state.broker.desk
+        assert (await desk.submit(PullForward([begun["id"]], POLICY))).transfer_ids == ()
+        assert (await desk.submit(PullForward([begun["id"]], POLICY, begun=True))).transfer_ids == (begun["id"],)
     elif policy == "waiting":
         assert gained[0] == 0
         assert gained[1] > 40
@@ -322,15 +325,16 @@ async def test_what_moved_makes_room_for_those_elsewhere(pulls: Service) -> None
     await pulls.audit()
 
 
-async def test_the_command_itself_is_as_careful(service: Service) -> None:
+async def test_the_command_itself_is_as_careful(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the query and the locks anything may happen to a transfer."""
+    monkeypatch.setattr(pulling, "EAGER", frozenset({"vbls"}))
     await service.link()
     first = await service.book(100 * SECOND)
-    paused, held, gone, steady, eager = [await service.book(100 * SECOND, **more) for more in ({}, {"hold": True}, {}, {}, {})]
+    paused, held, gone, steady, eager = [
+        await service.book(100 * SECOND, **more) for more in ({}, {"hold": True}, {}, {"planner": "fbls"}, {})
+    ]
     checked(await service.client.post(f"/v1/transfers/{paused['id']}/pause"))
     await cancel(service, gone)
-    async with service.database.transaction() as connection:
-        await connection.execute(text("UPDATE transfers SET planner = 'spaghetti' WHERE id = :id"), {"id": steady["id"]})
     await cancel(service, first)
     ids = [one["id"] for one in (paused, held, gone, steady)]
     before = [await shown(service, one) for one in (paused, held, gone, steady)]

@@ -19,6 +19,8 @@ from tests.core.grid import cases
 from tests.planners.mesh import Mesh, meshes
 
 LIST_PLANNERS = sorted(name for name, planner in PLANNERS.items() if not isinstance(planner, JointPlanner))
+# What a solver finds in its time is not the edge of what could be found: its offers can be had, and that is all they promise.
+EXACT = sorted(name for name in PLANNERS if name != "optimal")
 MEGA = 1_000_000
 
 
@@ -32,8 +34,8 @@ def accepts(name: str, mesh: Mesh) -> Callable[..., bool]:
     return ask
 
 
-@pytest.mark.parametrize("name", sorted(PLANNERS))
-@cases(100)
+@pytest.mark.parametrize("name", EXACT)
+@cases(80)
 @given(meshes(), st.integers(1, 60))
 def test_the_finish_and_the_volume_can_be_had_and_no_more(name: str, mesh: Mesh, after: int) -> None:
     mesh = mesh.asking(deadline_us=mesh.request.not_before_us + after)
@@ -55,8 +57,20 @@ def test_the_finish_and_the_volume_can_be_had_and_no_more(name: str, mesh: Mesh,
     assert not asked(volume_bytes=(volume or 0) + 1), "the largest volume"
 
 
+@cases(10)
+@given(meshes(), st.integers(1, 60))
+def test_what_the_optimal_planner_offers_can_be_had(mesh: Mesh, after: int) -> None:
+    mesh = mesh.asking(deadline_us=mesh.request.not_before_us + after)
+    asked = accepts("optimal", mesh)
+    if asked():
+        return
+    offer = counter_offer(PLANNERS["optimal"], mesh.request, mesh.network, mesh.calendars)
+    assert offer.earliest_finish_us is None or asked(deadline_us=offer.earliest_finish_us)
+    assert offer.largest_volume_bytes is None or asked(volume_bytes=offer.largest_volume_bytes)
+
+
 @pytest.mark.parametrize("name", LIST_PLANNERS)
-@cases(80)
+@cases(60)
 @given(meshes(), st.integers(1, 80))
 def test_the_smallest_rate_max_can_be_had_and_none_smaller(name: str, mesh: Mesh, after: int) -> None:
     """In whole Mb/s, so that every rate there is can be tried."""
@@ -77,7 +91,7 @@ def test_the_smallest_rate_max_can_be_had_and_none_smaller(name: str, mesh: Mesh
 
 
 @pytest.mark.parametrize("name", LIST_PLANNERS)
-@cases(80)
+@cases(60)
 @given(meshes(), st.integers(1, 80), st.integers(1, 20 * MEGA), st.one_of(st.none(), st.integers(1, 30)))
 def test_the_largest_rate_min_can_be_had_and_none_larger(name: str, mesh: Mesh, after: int, low: int, duration: int | None) -> None:
     mesh = mesh.asking(rate_min_bps=low, deadline_us=mesh.request.not_before_us + after)
