@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directed network: links, and the shortest paths by metric between two nodes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from broker.core.calendar import Step
 from broker.core.capacity import Window, capacity_steps
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES, payload_rate
+from broker.core.lanes import bundles, fan_out
 from broker.core.paths import Edge, Path, Paths
 from broker.core.request import FieldProblem
 from broker.core.reverse import reverse_path, reverses
@@ -17,7 +18,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
 
-_MOST_ROUTES = 1 << 14  # lists of paths; above that their routes are put together anew
+_MOST_ROUTES = 1 << 14  # questions; above that their routes are put together anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,12 @@ class Network:
             self.links[link.id] = link
             nodes.update((link.source, link.target))
         self.nodes = frozenset(nodes)
-        edges = (Edge(link.id, link.source, link.target, _metric(link)) for link in self.links.values())
-        self._paths: Paths = Paths(edges, None if previous is None else previous._paths)
-        self._routes: dict[tuple[Path, ...], tuple[Route, ...]] = {}
+        edges = [Edge(link.id, link.source, link.target, _metric(link)) for link in self.links.values()]
+        self._bundles = bundles(edges)
+        self._paths: Paths = Paths(
+            (edge for edge in edges if edge.id in self._bundles), None if previous is None else previous._paths
+        )
+        self._routes: dict[tuple[str, str, int, frozenset[str]], tuple[Route, ...]] = {}
         self._capacities = {link.id: link.capacity() for link in self.links.values()}
         self._ceilings = {name: max(rate for _, rate in steps) for name, steps in self._capacities.items()}
         # (the least that the link ever carries, its id), sorted: a look at the first says whether any link can be too small.
@@ -112,17 +116,25 @@ class Network:
         return found[0] if found else None
 
     def routes(self, source: str, target: str, k: int, without: frozenset[str] = frozenset()) -> tuple[Route, ...]:
-        """At most `k` shortest loop-free paths by metric, hops and ids, the shortest first (Yen 1971), over no link of `without`.
+        """At most `k` shortest loop-free paths by metric and hops, the shortest first (Yen 1971), over no link of `without`.
 
-        Parallel links make paths of their own. A longer list begins with the shorter ones.
+        Of parallel links with one metric, those that come first share the fewest (see `lanes`); else ids decide. A longer list begins with
+        the shorter ones.
         """
-        paths = self._paths.shortest(source, target, k, without)
-        routes = self._routes.get(paths)
+        question = source, target, k, without
+        routes = self._routes.get(question)
         if routes is None:
             if len(self._routes) >= _MOST_ROUTES:
                 self._routes.clear()
-            routes = self._routes[paths] = tuple([self.along(path) for path in paths])
+            routes = self._routes[question] = tuple([self.along(path) for path in self._lanes(*question)])
         return routes
+
+    def _lanes(self, source: str, target: str, k: int, without: frozenset[str]) -> tuple[Path, ...]:
+        usable: Mapping[str, Sequence[str]] = self._bundles
+        if without:
+            usable = {name: [link_id for link_id in ids if link_id not in without] for name, ids in self._bundles.items()}
+        gone = frozenset(name for name, ids in usable.items() if not ids) if without else without
+        return fan_out(self._paths.shortest(source, target, k, gone), usable, k)
 
     def below(self, least_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
         """Ids of the links that carry `least_bps` at no instant of [begin, end), which is not empty: they are down, or too small.

@@ -16,10 +16,13 @@ row spans at most `_LONGEST_SPAN` of the instants, fewer where it would take mor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.core.plan import Rows
 from broker.core.scans import Int64Array, compiled, time_needed, volume_in
 from broker.core.units import FOREVER_US, US_PER_S, round_up
+
+Int32Array = NDArray[np.int32]
 
 _LONGEST_SPAN = 2048
 _SHORTEST_SPAN = 16
@@ -127,7 +130,7 @@ def _span(stretches: int, layers: int) -> int:
 
 
 def _rows_up_to(
-    last: int, layer: int, instants: Int64Array, levels: Int64Array, source: Int64Array, limits: Limits
+    last: int, layer: int, instants: Int64Array, levels: Int64Array, source: Int32Array, limits: Limits
 ) -> list[tuple[int, int, int]]:
     rows: list[tuple[int, int, int]] = []
     while last > 0 and layer > 0:
@@ -154,7 +157,7 @@ def _earliest(
     unlimited: bool,
     span: int,
     carried: Int64Array,
-    source: Int64Array,
+    source: Int32Array,
 ) -> tuple[bool, int, int, int]:
     """(done, first instant, last instant, rate) of the row that ends it, or of the one with which most is carried.
 
@@ -210,8 +213,8 @@ def _fill(
     shortest: int,
     unlimited: bool,
     span: int,
-    carried: Int64Array,
-    source: Int64Array,
+    carried: NDArray[np.float64],
+    source: Int32Array,
 ) -> None:
     """As `_earliest`, without pauses and to the end; `carried` is below 0 where rows cannot end, and counts exactly k of them."""
     layers = carried.shape[1] - 1

@@ -4,13 +4,17 @@
 A planner reads the calendars and changes nothing; whoever books re-checks its plan with `core.plan.verify`.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, verify
-from broker.core.request import Request
+from broker.core.request import NO_OPTIONS, Options, Request
 from broker.planners.alap import Alap
 from broker.planners.fbls import Fbls
 from broker.planners.ifs import Ifs
+from broker.planners.offers import binding, counter_offer
 from broker.planners.optimal import Optimal
 from broker.planners.signature import Planner
 from broker.planners.spaghetti import Spaghetti
@@ -25,19 +29,35 @@ DEFAULT_PLANNER = "vbls"
 
 def warm_up() -> None:
     """Compile every scan (or read it from the cache), so that the first request does not wait for it."""
-    links = [Link("1", "A", "B", 1000), Link("2", "B", "C", 1000)]
+    links = [Link("1", "A", "B", 1000), Link("2", "A", "B", 1000), Link("3", "B", "C", 1000)]
     network, calendars = Network(links), {link.id: Calendar(link.capacity()) for link in links}
     for calendar in calendars.values():
         calendar.book(0, 1_000_000, 1)
-    for destination in ("B", "C"):
-        request = Request("warm-up", "A", destination, 1, 0, deadline_us=1_000_000)
+    for request in _warm_up_requests():
         for planner in PLANNERS.values():
             if isinstance(planner, Optimal):
                 continue  # it compiles nothing of its own, and would load the solver
             plan = planner.plan(request, network, calendars, fewest_rows=True)
             planner.largest_volume(request, network, calendars)
-            if isinstance(plan, Plan):
+            if isinstance(plan, Plan) and planner.books:
                 verify(request, plan, network.links, calendars)
+            elif request.options == NO_OPTIONS:
+                counter_offer(planner, request, network, calendars)
+        binding(request, network, calendars)
+
+
+def _warm_up_requests() -> Iterator[Request]:
+    """What it takes to come by every scan: both classes, paths of one link and of two, limits that are in the way, refusals."""
+    for destination in ("B", "C"):
+        volume = Request("warm-up", "A", destination, 200, 0, deadline_us=5_000_000)  # more than up to the change at one second
+        duration = replace(volume, volume_bytes=None, duration_us=2_000_000)
+        for request in (volume, duration):
+            yield request
+            yield replace(request, options=Options(most_segments=1))
+            yield replace(request, options=Options(shortest_segment_us=3_000_000))
+            yield replace(request, options=Options(split=True))
+        yield replace(volume, volume_bytes=2_000, rate_max_bps=10, rate_min_bps=5)
+        yield replace(duration, duration_us=6_000_000)
 
 
 __all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "warm_up"]

@@ -3,8 +3,8 @@
 
 Soudan, Guillier, Primet 2007 (RR-6205), section 3.1. On one link without caps that order alone lets nobody finish later than fair sharing
 does (the fair sojourn protocol, Friedman and Henderson 2003). With caps on rates, or over a network, it does not: who stands aside early
-may not be able to make up for it. There, everybody first has the share that fair sharing gives, which always fits; then each in turn goes
-at full rate and pushes later ones behind itself, as far as each of those can still keep its fair finish.
+may not be able to make up for it. Fair shares always fit side by side, so whoever would be late keeps its share, and the others go around
+it; then each in turn moves forward and pushes later ones behind itself, as far as each of those can still keep its fair finish.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -169,7 +169,7 @@ class _Queue:
     def _cost(self, i: int) -> int:
         """Of taking away what i holds and planning it anew."""
         held = self.answers[i]
-        return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) // 4 if isinstance(held, Plan) else 0)
+        return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) if isinstance(held, Plan) else 0)
 
     def _keeps(self, i: int, answer: Plan | Refusal) -> bool:
         """Whether i, given this answer, ends when it would under fair sharing; of some nothing is promised."""

@@ -38,11 +38,10 @@ class Service(NamedTuple):
         step = np.maximum(np.searchsorted(self.begin_s, at_s, side="right") - 1, 0)
         return np.asarray(self._before()[step] + self.bps[step] * (at_s - self.begin_s[step]))
 
-    def when(self, bits: Float64Array, side: str = "left") -> Float64Array:
-        """The first instant (`side` right: the last) at which S is `bits`; infinite when it never is."""
+    def when(self, bits: Float64Array) -> Float64Array:
+        """The first instant at which S is `bits`; infinite when it never is."""
         before = self._before()
-        found = np.searchsorted(before, bits, side="left" if side == "left" else "right") - 1
-        step = np.maximum(found, 0)
+        step = np.maximum(np.searchsorted(before, bits) - 1, 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             after = (bits - before[step]) / self.bps[step]
         return np.asarray(self.begin_s[step] + np.where(bits > before[step], after, 0.0))
@@ -173,15 +172,12 @@ class _Queue:
         instants = np.union1d(self._at[first : last + 1], curve.at_s)
         instants = instants[(instants >= curve.at_s[0]) & (instants <= curve.at_s[-1])]
         bits = np.interp(instants, curve.at_s, curve.bits)
-        # What arrives just after t leaves later than what arrives at t where the link pauses in between.
         ahead = self._link.could(instants) + np.interp(instants, self._at, self._held)
         left = self.leaves(instants)
-        right = np.maximum(self._link.when(ahead, "right"), left)
-        right[-1] = left[-1]
-        # A change of the link's capacity shows in all that leaves then.
+        # A change of the link's capacity shows in all that leaves then, the end of a pause too.
         within = self._link.begin_s[(self._link.begin_s > left[0]) & (self._link.begin_s < left[-1])]
-        at = np.concatenate((np.stack((left, right), axis=1).ravel(), within))
-        moved = np.concatenate((np.repeat(bits, 2), np.interp(self._link.could(within), ahead, bits)))
+        at = np.concatenate((left, within))
+        moved = np.concatenate((bits, np.interp(self._link.could(within), ahead, bits)))
         order = np.lexsort((moved, at))
         return _simplified(Curve(at[order], np.maximum.accumulate(moved[order])))
 

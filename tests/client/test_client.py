@@ -228,7 +228,7 @@ def test_events_of_a_broker_that_is_gone_end(live: Live, server: Server) -> None
 
 @pytest.mark.parametrize(
     "name", ["Transfer", "Plan", "Segment", "WaitingReason", "BatchItem", "Quote", "Window", "Link", "CalendarStep", "Calendar",
-             "Host", "Event"],
+             "Host", "Event", "Job"],
 )  # fmt: skip
 def test_documents_have_the_fields_of_the_contract(name: str) -> None:
     schemas = yaml.safe_load(Path("api-spec/openapi.yaml").read_text())["components"]["schemas"]

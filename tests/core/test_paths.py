@@ -10,6 +10,7 @@ from broker.core import paths as paths_module
 from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import Window
 from broker.core.network import Link, Network
+from broker.core.paths import Edge, Paths
 from broker.core.units import FOREVER_US
 from tests.core.grid import cases
 from tests.core.test_network import NODES, key, link_lists, simple_paths
@@ -34,12 +35,12 @@ def all_paths(links: list[Link], source: str, target: str) -> list[tuple[str, ..
 
 @cases(300)
 @given(link_lists() | dense_lists(), nodes, nodes, st.integers(1, 12), some_ids)
-def test_routes_are_the_head_of_the_sorted_list_of_all_paths(links, source, target, k, without) -> None:
+def test_paths_are_the_head_of_the_sorted_list_of_all_paths(links, source, target, k, without) -> None:
     expected = all_paths([link for link in links if link.id not in without], source, target)
-    network = Network(links)
-    assert [route.path for route in network.routes(source, target, k, without)] == expected[:k]
-    assert [route.path for route in network.routes(source, target, 2 * k, without)] == expected[: 2 * k]
-    assert network.routes(source, target, k, without) is network.routes(source, target, k, without), "the answer is kept"
+    paths = Paths(Edge(link.id, link.source, link.target, 1 if link.metric is None else link.metric) for link in links)
+    assert list(paths.shortest(source, target, k, without)) == expected[:k]
+    assert list(paths.shortest(source, target, 2 * k, without)) == expected[: 2 * k]
+    assert paths.shortest(source, target, k, without) is paths.shortest(source, target, k, without), "the answer is kept"
 
 
 CHANGES = st.one_of(

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -105,7 +105,7 @@ def fillings(length: int, most: int, shortest: int) -> Iterator[list[int]]:
     for count in range(1, most + 1):
         for inner in combinations(range(1, length), count - 1):
             bounds = [0, *inner, length]
-            if all(b - a >= shortest for a, b in zip(bounds[:-2], bounds[1:-1], strict=True)):
+            if all(b - a >= shortest for a, b in pairwise(bounds[:-1])):
                 yield bounds
 
 
@@ -116,10 +116,10 @@ def test_a_holding_time_is_filled_with_the_most_there_can_be(levels: list[int], 
     kept = Limits(most, shortest * slot)
     rows = fullest_rows(rates_of(levels, slot), kept)
     assert (rows[0][0], rows[-1][1]) == (0, len(levels) * slot)
-    assert all(a[1] == b[0] for a, b in zip(rows, rows[1:], strict=False)), "no pause"
+    assert all(a[1] == b[0] for a, b in pairwise(rows)), "no pause"
     assert are_kept(rows, kept)
     best = max(
-        sum(min(levels[a:b]) * (b - a) for a, b in zip(bounds, bounds[1:], strict=False))
+        sum(min(levels[a:b]) * (b - a) for a, b in pairwise(bounds))
         for bounds in fillings(len(levels), len(levels) if most is None else most, shortest)
     )
     assert sum(rate * (end - begin) for begin, end, rate in rows) == best * slot

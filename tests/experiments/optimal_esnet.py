@@ -19,7 +19,7 @@ from broker.planners.optimal.measure import congestion
 from tests.bench.optimal import QUARTER_US, deadline_transfers, empty, esnet, verified
 
 REQUESTS = 300
-# Windows of one to six hours on the quarter hour, 20 TB in the middle: VBLS has to refuse about one in five.
+# Windows of one to six hours on the quarter hour, 20 TB in the middle: VBLS has to refuse about one in six.
 LOADED = {"window": (0.05, 0.25), "median_bytes": 20e12, "grid_us": QUARTER_US}
 # A tenth of that: nearly everything fits, and the question is how empty the fullest link can stay.
 LIGHT = {**LOADED, "median_bytes": 2e12}

@@ -19,7 +19,9 @@ MEGA = 1_000_000
 def shortfall(rates: list[int], asked: int) -> tuple[int, set[tuple[int, int]]]:
     """The most that is missing of `asked` in any interval of slots, and the intervals in which so much is."""
     sums = {
-        (begin, end): sum(asked - rate for rate in rates[begin:end]) for begin in range(len(rates)) for end in range(begin + 1, len(rates) + 1)
+        (begin, end): sum(asked - rate for rate in rates[begin:end])
+        for begin in range(len(rates))
+        for end in range(begin + 1, len(rates) + 1)
     }
     most = max(sums.values(), default=0)
     return most, {interval for interval, missing in sums.items() if missing == most}
@@ -60,7 +62,9 @@ def test_the_interval_is_where_most_is_missing_and_the_link_carries_least_in_it(
 
     def room(link_id: str) -> int:
         link = next(link for link in scenario.links if link.id == link_id)
-        alone = replace(request, destination="N1", volume_bytes=1, duration_us=None, rate_max_bps=most_rate, not_before_us=found.begin_us)
+        alone = replace(
+            request, destination="N1", volume_bytes=1, duration_us=None, rate_max_bps=most_rate, not_before_us=found.begin_us
+        )
         return Scenario((link,), alone).most_bytes(found.end_us)
 
     # In bytes, which are coarser than what is compared: no link has a byte less room.

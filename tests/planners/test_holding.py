@@ -2,6 +2,7 @@
 """Requests of class 2 (a holding time, Rmin and Rmax) and limits on reprogramming, through the planners and over several paths."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment
+from broker.core.plan import Plan, Refusal, Segment, verify
 from broker.core.request import Options, Request
 from broker.planners import PLANNERS
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases
@@ -193,9 +194,7 @@ def test_the_largest_volume_within_the_limits_is_exact(mesh: Mesh, limits: tuple
         most, shortest = limits
         before = most_by(usable, (len(usable) if most is None else most) - 1, -(-(shortest or 0) // scenario.slot))[-1]
         best = max(
-            before[begin] + min(usable[begin:stop]) * (stop - begin)
-            for stop in range(1, len(usable) + 1)
-            for begin in range(stop)
+            before[begin] + min(usable[begin:stop]) * (stop - begin) for stop in range(1, len(usable) + 1) for begin in range(stop)
         )
         expected = max(expected, best * scenario.slot // MICROBITS_PER_BYTE)
     assert PLANNERS["vbls"].largest_volume(mesh.request, mesh.network, mesh.calendars) == expected
@@ -228,7 +227,7 @@ def test_a_holding_time_keeps_the_limits_with_fewer_and_lower_rows(
     usable = scenario.usable(scenario.slots(begin + duration))[first:].tolist()
     most, shortest = limits
     best = max(
-        sum(min(usable[a:b]) * (b - a) for a, b in zip(bounds, bounds[1:], strict=False))
+        sum(min(usable[a:b]) * (b - a) for a, b in pairwise(bounds))
         for bounds in fillings(slots, slots if most is None else most, -(-(shortest or 0) // scenario.slot))
     )
     assert sum(segment.microbits for segment in answer.segments) == best * scenario.slot
@@ -248,8 +247,6 @@ def test_long_profiles_under_limits(seed: int, most: int, shortest: int | None) 
     mesh_free = PLANNERS["vbls"].plan(request, network, calendars)
     options = Options(most_segments=most, shortest_segment_us=shortest)
     answer = PLANNERS["vbls"].plan(replace(request, options=options), network, calendars)
-    from broker.core.plan import verify
-
     if isinstance(answer, Plan):
         verify(replace(request, options=options), answer, network.links, calendars)
         assert isinstance(mesh_free, Plan)

@@ -104,7 +104,8 @@ def test_large_numbers_are_exact(volume: int, start: int, window: int, channel: 
     deadline = min(start + window, MAX_TIME_US)
     plan = PLANNER.plan(Request("r", "A", "B", volume, start, deadline_us=deadline), network, calendars)
     need = volume * MICROBITS_PER_BYTE
-    rate = -(-(-(-need // (deadline - start))) // channel) * channel
+    even = -(-need // (deadline - start))
+    rate = -(-even // channel) * channel
     if rate > MAX_RATE_BPS:
         assert isinstance(plan, Refusal)
     else:
@@ -151,7 +152,9 @@ def test_smaller_volumes_may_have_other_paths() -> None:
     calendars["thick 2"].book(500_000, 10**6, 15 * MEGA)
     request = Request("r", "A", "B", 10**6, 0, deadline_us=10**6, options=Options(paths=1))
     most = PLANNER.largest_volume(request, network, calendars)
-    assert most == 125_000, "over the thin link: the thick ones carry 20 Mb/s for half the time, which is no more than it could at even rate"
+    assert most == 125_000, (
+        "over the thin link: the thick ones carry 20 Mb/s for half the time, which is no more than it could at even rate"
+    )
     assert isinstance(PLANNER.plan(replace(request, volume_bytes=most), network, calendars), Plan)
     calendars["thick 2"].release(500_000, 10**6, 15 * MEGA)
     assert PLANNER.largest_volume(replace(request, volume_bytes=10**7), network, calendars) == 2_500_000

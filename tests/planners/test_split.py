@@ -169,7 +169,9 @@ def test_channels_slots_and_limits_hold_and_it_is_never_later(mesh: Mesh, most: 
 )
 @example([[True, True, False, False, False, False], [False, True, True, False, False, False], [True, False, True, False, False, False]],
          [7, 7, 7, 0, 0, 0], None)  # fmt: skip
-def test_rates_are_shared_out_for_the_largest_sum(scale: int, uses: list[list[bool]], free: list[int], rate_max: int | None) -> None:
+def test_rates_are_shared_out_for_the_largest_sum(
+    scale: int, uses: list[list[bool]], free: list[int], rate_max: int | None
+) -> None:
     """Any sets of links, also those of no network; each path uses its own link at least."""
     members = np.array([[*row, *(j == i for j in range(len(uses)))] for i, row in enumerate(uses)], np.bool_)
     level = np.array([*free, *([80] * len(uses))], np.int64) * scale
@@ -189,7 +191,12 @@ def test_rates_are_shared_out_for_the_largest_sum(scale: int, uses: list[list[bo
 
 def test_three_paths_that_share_links_in_pairs() -> None:
     """The odd cycle: one path after the other carries 1, halves of all three carry 1.5. Split keeps rates where it can."""
-    links = [Link("p", "S", "A", 10 * MEGA), Link("q", "S", "B", 10 * MEGA), Link("a", "A", "D", 4 * MEGA), Link("b", "B", "D", 6 * MEGA)]
+    links = [
+        Link("p", "S", "A", 10 * MEGA),
+        Link("q", "S", "B", 10 * MEGA),
+        Link("a", "A", "D", 4 * MEGA),
+        Link("b", "B", "D", 6 * MEGA),
+    ]
     network = Network(links)
     calendars = {link.id: Calendar(link.capacity()) for link in links}
     calendars["p"].book(10, 20, 1 * MEGA)

@@ -138,6 +138,15 @@ def test_alone() -> None:
     assert lasts.tolist() == pytest.approx([66.5])  # 350 bits by 10 s, 650 wait until 60 s
 
 
+def test_nothing_comes_through_a_pause() -> None:
+    """The first link carries nothing from 2 s to 10 s, so whoever joins at the second one has it alone for that time."""
+    links = {"L1": service([(0.0, 100.0), (2.0, 0.0), (10.0, 100.0)]), "L2": service([(0.0, 100.0)])}
+    lasts, outputs = through_network([File(("L1", "L2"), 0.0, 1000.0, 50.0), File(("L2",), 2.0, 800.0, 100.0)], links)
+    # 900 bits are left of the first file at 10 s; of these 400 wait, and 500 come until 20 s.
+    assert lasts.tolist() == pytest.approx([20.0, 10.0])
+    assert carried(outputs["L2"]) == pytest.approx(1800)
+
+
 @pytest.mark.parametrize(("load", "scatter"), [(0.3, 0.0), (0.5, 0.0), (0.7, 0.0), (0.5, 1.0)])
 def test_pollaczek_khinchine(load: float, scatter: float) -> None:
     """When every file takes the whole link, all three schemes are one queue: M/D/1, or M/M/1 with exponential sizes.

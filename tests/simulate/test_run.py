@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, PlanRejected, Refusal
+from broker.core.plan import Plan, PlanRejected, Refusal, Segment
 from broker.core.request import Request
 from broker.core.units import US_PER_S
 from broker.planners import PLANNERS
@@ -24,7 +24,8 @@ from broker.simulate import Cancelled, Specification, SpecificationError, run
 from broker.simulate.admission import serve
 from broker.simulate.control import Control
 from broker.simulate.measures import frame, measure
-from broker.simulate.outcome import of_packets, of_planner
+from broker.simulate.outcome import Outcome, of_packets, of_planner
+from broker.simulate.steps import carried_by
 from broker.simulate.workload import Workload, draw
 from tests.core.grid import cases
 
@@ -207,6 +208,22 @@ def test_one_by_one_is_what_the_planner_says(name: str) -> None:
             for begin, end, rate, path in expected.segments:
                 for link in path:
                     calendars[link].book(begin, end, rate)
+
+
+def test_rows_that_go_on_are_one_and_times_have_their_percentile() -> None:
+    network = NETWORKS[0]
+    workload = draw(
+        Specification.from_document({"trace": [{"arrival_s": 0, "volume_bytes": 1000}] * 2, "nodes": ["A", "B"]}), network
+    )
+    plan = Plan((Segment(0, 500, 2 * MEGA, ("L",)), Segment(500, 3500, 2 * MEGA, ("L",)), Segment(3500, 5000, 1 * MEGA, ("L",))))
+    outcome = Outcome("handmade", "list", [5000, None], [plan], carried_by([plan]), ["infeasible"], [0.001] * 98 + [0.5, 0.7])
+    measures = measure(outcome, workload, frame(workload, [outcome], network, 0, 2))
+    assert (measures.mean_rows, measures.most_rows, measures.acceptance_ratio, measures.refusals) == (2, 2, 0.5, {"infeasible": 1})
+    assert measures.planning.p99_us_per_call == pytest.approx(500_000)
+    assert measures.planning.mean_us_per_call == pytest.approx((98 * 0.001 + 1.2) / 100 * 1e6)
+    # All came at once, so what is used counts to the end: 2 Mb/s for 3.5 ms and 1 Mb/s for 1.5 ms of 5 ms at 4 Mb/s.
+    assert measures.utilisation == pytest.approx((7 + 1.5) / 20)
+    assert measures.utilisation_over_time == pytest.approx((0.5, (2 + 1.5) / 10))
 
 
 class Recorder(Vifi):
