@@ -46,19 +46,23 @@ class Vbls:
 
 def _earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_rows: bool) -> Plan | None:
     options, begin = request.options, request.not_before_us
+    deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
     unlimited = options.most_segments is None and options.shortest_segment_us is None
+    if len(tasks) == 1 and unlimited and request.volume_bytes is not None:
+        # As below, but this is what most admissions on a line of links come to, and they are counted in microseconds.
+        found = along.varying(tasks[0], calendars, begin, deadline, fewest_rows)
+        return None if found is None else along.plan_of(tasks[0], found)
 
-    def attempt(task: Task, deadline: int) -> Rows | None:
+    def attempt(task: Task, by_us: int) -> Rows | None:
         if task.duration_us:
-            return along.constant(task, calendars, begin, deadline, along.least_rate(task))
+            return along.constant(task, calendars, begin, by_us, along.least_rate(task))
         if unlimited:
-            return along.varying(task, calendars, begin, deadline, fewest_rows)
+            return along.varying(task, calendars, begin, by_us, fewest_rows)
         limits = along.limits_of(options, task.slot)
         assert limits is not None
-        return along.limited(task, calendars, begin, deadline, limits)
+        return along.limited(task, calendars, begin, by_us, limits)
 
-    deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
-    hopeless = along.Bottlenecks(request, calendars) if request.volume_bytes is not None and len(tasks) > 1 else None
+    hopeless = along.Bottlenecks(request, calendars) if request.volume_bytes is not None else None
     best = along.best_of(tasks, begin, deadline, attempt, hopeless)
     if best is None:
         return None

@@ -171,8 +171,8 @@ def test_a_hundred_refusals_take_no_time_to_speak_of(planner: str) -> None:
     asks = [Ask(f"tr_{n}", "A", "B", 10**9, deadline_us=START_US + 50 * US_PER_S, planner=planner) for n in range(100)]
     network.ask(asks[0], START_US)
     batch = Batch(network.books, dict.fromkeys(network.books.calendars, 0), {}, START_US)
-    begin = time.perf_counter()
+    begin = time.process_time()
     answers = Admit(asks, "me", POLICY).decide(batch)
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
     assert all(isinstance(answer, Problem) for answer in answers)
     assert took < 3, took

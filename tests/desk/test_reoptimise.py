@@ -15,7 +15,7 @@ from broker.core.plan import Plan, Refusal, Segment
 from broker.core.request import Options, Request
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.change import Pause
+from broker.desk.change import Change, Pause
 from broker.desk.links import ChangeLink
 from broker.desk.problems import Problem
 from broker.desk.proposal import OBJECTIVES, Proposal, Solve, Solved, improve
@@ -241,6 +241,30 @@ async def test_what_changes_in_between(what: str, desk: int, database_url: str, 
                 await w.do(Apply(agreement, "me"))
             assert is_stale(refused.value) and "POST /v1/plans" in refused.value.detail
             assert await w.everything() == before
+        await w.check()
+
+
+async def test_agents_that_begin_in_between(database_url: str, clock: Clock) -> None:
+    """No link changes by that, and all the same the plan must not be touched; a new label is nothing to mind."""
+    async with world(database_url, clock) as w:
+        await w.links(Link("L1", "A", "B", GBIT))
+        await w.nic("h1", "A", 10 * GBIT)
+        await w.nic("h2", "B", 10 * GBIT)
+        wishes = {"mode": "managed", "payload": {"path": "x"}, "planner": "alap", "not_before_us": s(20), "deadline_us": s(200)}
+        (managed,) = await w.admit(w.ask(GB, "h1", "h2", **wishes))
+        agreement = agreed(await proposed(w, "completion", together))
+        assert [move.transfer_id for move in agreement.moves] == [managed.id]
+        await w.do(Start(managed.id, "agent"))
+        with pytest.raises(Problem) as refused:
+            await w.do(Apply(agreement, "me"))
+        assert refused.value.more["changed"] == {"kind": "transfers", "ids": [managed.id]}
+        (other,) = await w.admit(w.ask(GB, "h1", "h2", **wishes))
+        agreement = agreed(await proposed(w, "completion", together))
+        await w.do(Change(other.id, "me", label="new"))
+        revisions = {row.name: row.revision for row in await w.rows("SELECT name, revision FROM hosts")}
+        assert await w.do(Apply(agreement, "me")) == 1
+        assert (await live(w))[other.id].start_us == s(20)
+        assert all(row.revision > revisions[row.name] for row in await w.rows("SELECT name, revision FROM hosts"))
         await w.check()
 
 

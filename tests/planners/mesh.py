@@ -41,24 +41,15 @@ class Mesh:
         return {link.id: link.calendar() for link, _ in self.links}
 
     def paths(self, least_bps: int = 1) -> list[tuple[GridLink, ...]]:
-        """The loop-free paths that a planner may choose from, by hops and ids, as many as the request allows.
+        """The loop-free paths that a planner may choose from, in order, as many as the request allows (tests/core/test_paths.py).
 
         Over links that reach `least_bps` and the request's `rate_min_bps` at all: the others are gone around.
         """
         least = max(least_bps, self.request.rate_min_bps or 1)
-        found: list[tuple[GridLink, ...]] = []
-
-        def extend(node: str, seen: str, path: tuple[GridLink, ...]) -> None:
-            if node == "D":
-                found.append(path)
-                return
-            for link, (source, target) in self.links:
-                if source == node and target not in seen and max(int(link.levels.max()), 1) >= least:
-                    extend(target, seen + target, (*path, link))
-
-        extend("S", "S", ())
-        found.sort(key=lambda path: (len(path), [link.id for link in path]))
-        return found[: self.request.options.paths]
+        links = {link.id: link for link, _ in self.links}
+        small = frozenset(name for name, link in links.items() if max(int(link.levels.max()), 1) < least)
+        routes = self.network.routes("S", "D", self.request.options.paths, small)
+        return [tuple(links[link_id] for link_id in route.path) for route in routes]
 
     def on(self, path: tuple[GridLink, ...]) -> Scenario:
         """The same request on one path alone."""

@@ -3,7 +3,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.planners import PLANNERS, along
 from broker.planners.signature import candidates
-from tests.core.grid import GridLink, cases
+from tests.core.grid import cases
 from tests.planners.mesh import Mesh, meshes
 from tests.planners.test_alap import latest_start
 from tests.planners.test_fbls import earliest_start, rate_of
@@ -181,13 +180,3 @@ def test_nothing_is_left_to_go_around() -> None:
         "no path from 'A' to 'B' carries 1 bit/s at any time after 1970-01-01T00:00:00.000001Z and the deadline 1970-01-01T00:01:40Z",
         "deadline",
     )
-
-
-def test_the_oracle_enumerates_paths_as_a_reader_would() -> None:
-    link = GridLink("", 0, np.array([MEGA]), None, 1)
-    named = [("SA", "SA"), ("SB", "SB"), ("AB", "AB"), ("AD", "AD"), ("AD again", "AD"), ("BD", "BD")]
-    mesh = Mesh(tuple((replace(link, id=name), nodes) for name, nodes in named), Request("r", "S", "D", 1, 0))
-    assert [[link.id for link in path] for path in mesh.paths()] == [
-        ["SA", "AD"], ["SA", "AD again"], ["SB", "BD"], ["SA", "AB", "BD"],
-    ]  # fmt: skip
-    assert mesh.paths(MEGA + 1) == []

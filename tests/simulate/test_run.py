@@ -291,6 +291,14 @@ def test_the_same_again() -> None:
     }
 
 
+def test_objectives_of_optimal_side_by_side() -> None:
+    names = ["vifi", "optimal", "optimal:admitted", "optimal:volume"]
+    measures = quick(BUSY | {"planners": names, "requests": 12, "batch_s": 0.5}, NETWORKS[1])["planners"]
+    assert [each["planner"] for each in measures] == names
+    assert {each["kind"] for each in measures} == {"joint"}
+    assert all(each["admitted"] > 0 for each in measures)
+
+
 def test_the_document_is_json() -> None:
     import orjson
 

@@ -22,6 +22,9 @@ TOLERANCE = 0.02  # of the planned duration
 SLACK_US = 300_000  # opening a connection, the last fsync, the report
 
 
+_BOOKED_ANEW = ("transfer.rebooked", "transfer.pulled_forward")
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One transfer against its promise. Times in microseconds."""
@@ -30,7 +33,7 @@ class Judged:
     planned: Plan  # as it was promised; the broker shortens the plan of what has ended
     source_digest: str
     received_digest: str | None
-    rebooked: bool  # it fell behind, and the broker booked the rest anew: from then on `planned` says nothing of its rate
+    rebooked: bool  # it fell behind, or was pulled forward, and was booked anew: from then on `planned` says nothing of its rate
 
     @property
     def promised(self) -> int:
@@ -77,7 +80,7 @@ def judge(broker: BrokerClient, cast: Cast, received: Path) -> tuple[list[Judged
     for booked in cast.booked:
         path = (booked["payload"] or {})["path"]
         digest = _digest(received / path) if (received / path).exists() else None
-        rebooked = any(event["action"] == "transfer.rebooked" for event in broker.history(booked["id"]))
+        rebooked = any(event["action"] in _BOOKED_ANEW for event in broker.history(booked["id"]))
         judged.append(Judged(broker.transfer(booked["id"]), booked["plan"], _digest(cast.folder / path), digest, rebooked))
     faults = [fault for item in judged for fault in item.faults()]
     if cast.refused.get("status") != 409 or not cast.refused.get("counter_offers"):

@@ -16,6 +16,7 @@ from broker.planners.optimal.programs import Rows
 from broker.planners.optimal.solver import Flags, Floats, Ints
 
 _STEPS = 40
+_STEPS_ALONE = 16
 _DUST = 1e-9  # of the result: what float sums of 1e6 terms may be wrong by
 
 
@@ -36,13 +37,13 @@ def congestion(expansion: Expansion, rows: Rows, prices: Floats, reached: float)
 
 def congestion_alone(expansion: Expansion, reached: float) -> float:
     """The same from each request on its own: below this share there is no room for somebody's volume beside what others have booked."""
-    return _least_share(lambda share: bool(fits_alone(expansion, share).all()), reached)
+    return _least_share(lambda share: bool(fits_alone(expansion, share).all()), reached, _STEPS_ALONE)
 
 
-def _least_share(enough: Callable[[float], bool], reached: float) -> float:
+def _least_share(enough: Callable[[float], bool], reached: float, steps: int = _STEPS) -> float:
     """The smallest share that is enough, from below; `enough` is monotonous."""
     low, high = 0.0, reached
-    for _ in range(_STEPS):
+    for _ in range(steps):
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return low

@@ -102,13 +102,14 @@ def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float 
     if not whole.exact_windows:
         return None
     rows = rows_of(whole)
-    alone = bounds.congestion_alone(whole, reached) if whole.booked_low.any() or not proofs else 0.0
     proven = [
         bounds.congestion(whole, rows, carried_over(solved.rows, solved.prices, rows, len(whole.seconds)), reached)
         for solved in proofs
         if solved.prices is not None
     ]
-    return max([alone, *proven])
+    if whole.booked_low.any() and max(proven, default=0.0) < reached * (1 - _CLOSE):
+        proven.append(bounds.congestion_alone(whole, reached))
+    return max(proven, default=None)
 
 
 def carried_over(rows: Rows, prices: Floats, others: Rows, intervals: int) -> Floats:

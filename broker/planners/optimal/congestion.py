@@ -12,9 +12,13 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.carry import Carried, carry, prove
-from broker.planners.optimal.lists import Hopeless
+from broker.planners.optimal.lists import Hopeless, alone
 from broker.planners.optimal.most import serve_most
-from broker.planners.optimal.sheets import Sheet
+from broker.planners.optimal.sheets import Capped, Sheet
+
+_WORTH_IT = 0.01  # a gap that is worth trying without the solver
+_SQUEEZES = 8
+_MOST_TO_SQUEEZE = 2000
 
 
 def least_congested(batch: Batch) -> Carried:
@@ -29,8 +33,9 @@ def settle_congestion(batch: Batch, found: Carried) -> None:
     if not batch.best:
         batch.offer(batch.whole({}))
     if all(isinstance(batch.best[i], Plan) for i in batch.joint):
-        if found.whole is not None and batch.provable:
-            batch.bound = prove(found.whole, found.proofs, float(batch.yardstick.value(batch.best)))
+        _prove(batch, found)
+        if batch.bound is None or batch.bound < float(batch.yardstick.value(batch.best)) * (1 - _WORTH_IT):
+            _squeeze(batch)
         return
     batch.progress(0.3, "not all requests fit")
     most = replace(batch, yardstick=replace(batch.yardstick, objective="admitted"), best=[], best_score=None)
@@ -42,6 +47,40 @@ def settle_congestion(batch: Batch, found: Carried) -> None:
         fewer = carry(batch, served)
         if fewer.answers:
             batch.offer(batch.whole(fewer.answers))
+
+
+def _prove(batch: Batch, found: Carried) -> None:
+    if found.whole is not None and batch.provable and not batch.solver.stopped:
+        batch.bound = prove(found.whole, found.proofs, float(batch.yardstick.value(batch.best)))
+
+
+def _squeeze(batch: Batch) -> None:
+    """Without a solver's help, or beyond it: list planners by deadline on links that are kept below a share, which bisection lowers.
+
+    On one link this is optimal but for the last step, for there VBLS by deadline is preemptive EDF.
+    """
+    order = sorted(batch.joint, key=lambda i: (batch.requests[i].deadline_us or batch.horizon_us, i))
+    if not order or len(order) > _MOST_TO_SQUEEZE:
+        return
+    begin = min(batch.requests[i].not_before_us for i in order)
+    end = max(batch.requests[i].deadline_us or batch.horizon_us for i in order)
+    low, high = Fraction(batch.bound or 0), Fraction(batch.yardstick.value(batch.best))
+    for _ in range(_SQUEEZES):
+        if batch.solver.stopped:
+            return
+        share = ((low + high) / 2).limit_denominator(10**9)
+        sheet = Capped(batch.calendars, batch.network, share, begin, end)
+        answers: dict[int, Plan | Refusal] = {}
+        for i in order:
+            answers[i] = answer = alone(batch.requests[i], batch.network, sheet, ("spaghetti", "vbls"))
+            if isinstance(answer, Refusal):
+                break
+            sheet.book(answer)
+        if len(answers) == len(order) and all(isinstance(answer, Plan) for answer in answers.values()):
+            batch.offer(batch.whole(answers))
+            high = min(share, Fraction(batch.yardstick.value(batch.best)))
+        else:
+            low = share
 
 
 def _clearly_better(batch: Batch, answers: list[Plan | Refusal]) -> bool:

@@ -22,7 +22,7 @@ from broker.core.units import US_PER_S, round_down, round_up
 from broker.planners.optimal.solver import Flags, Floats, Ints
 from broker.planners.signature import Task
 
-MOST_CELLS = 600_000
+MOST_CELLS = 60_000  # as many as GLOP solves within a second; windows alone may make more
 
 
 class Lane(NamedTuple):
