@@ -78,7 +78,7 @@ def profile_between(path: Sequence[str], calendars: Mapping[str, Calendar], begi
     chosen = [calendars[link_id] for link_id in path]
     size = sum(scans.index_at(calendar.times, calendar.n, end_us) for calendar in chosen)
     size -= sum(scans.index_at(calendar.times, calendar.n, begin_us) for calendar in chosen)
-    return _minimum(chosen, begin_us, end_us, int(size) + len(chosen))
+    return _minimum(chosen, begin_us, end_us, max(int(size), 0) + len(chosen))
 
 
 def profiles_of_groups(

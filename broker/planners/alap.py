@@ -27,10 +27,12 @@ class Alap:
         tasks = candidates(request, network)
         if isinstance(tasks, Refusal):
             return tasks
+        if request.deadline_us <= request.not_before_us:
+            return _late(request)
         # Mirrored: from the deadline on, and no later than not_before.
         found = along.best_of(tasks, -request.deadline_us, -request.not_before_us, _Backwards(request, calendars, fewest_rows))
         if found is None:
-            return nowhere_held(request) if request.volume_bytes is None else too_late(request)
+            return _late(request)
         task, rows = found
         rows = _mirrored(rows)
         if task.duration_us:
@@ -79,6 +81,10 @@ class _Backwards:
             else:
                 best, low = later, max(middle, later[0][0] // task.slot)
         return None if best is None else _mirrored(best)
+
+
+def _late(request: Request) -> Refusal:
+    return nowhere_held(request) if request.volume_bytes is None else too_late(request)
 
 
 def _mirrored(rows: Rows) -> Rows:

@@ -95,7 +95,7 @@ class _Asked:
         """The later the deadline, the less rate an even spread needs, and the smaller the links that become candidates."""
         request = self._request
         assert request.deadline_us is not None
-        first = request.deadline_us + 1
+        first = max(request.deadline_us, request.not_before_us) + 1
         while first <= MAX_TIME_US and request.volume_bytes is not None:
             microbits = request.volume_bytes * MICROBITS_PER_BYTE
             lower = next_lower_rate(self._network, -(-microbits // (first - request.not_before_us)))

@@ -17,7 +17,7 @@ from broker.core.profile import profile_between
 from broker.core.request import Request
 from broker.core.units import FOREVER_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up, volume_of
 from broker.planners import along
-from broker.planners.refusals import without_deadline, without_volume
+from broker.planners.refusals import too_late, without_deadline, without_volume
 from broker.planners.signature import Calendars, Task, candidates, next_lower_rate
 
 _Row = tuple[int, int, int]
@@ -32,6 +32,8 @@ class Spaghetti:
             return without_volume(self.name, "spreads a volume over its window")
         if request.deadline_us is None:
             return without_deadline(self.name, "spreads a volume over the time until its deadline")
+        if request.deadline_us <= request.not_before_us:
+            return too_late(request)
         tasks = candidates(request, network, even_rate(request))
         if isinstance(tasks, Refusal):
             return tasks
@@ -49,7 +51,7 @@ class Spaghetti:
         if request.volume_bytes is None or request.deadline_us is None:
             return 0
         volume, window = request.volume_bytes, request.deadline_us - request.not_before_us
-        while volume > 0:
+        while volume > 0 and window > 0:
             # Smaller volumes need less rate and may have other candidates: each set answers for the volumes that it is asked for.
             asked = replace(request, volume_bytes=volume)
             lower = next_lower_rate(network, max(even_rate(asked), request.rate_min_bps or 1))

@@ -100,6 +100,8 @@ def _rows(request: Request, paths: _Paths, calendars: Calendars, deadline_us: in
     slot, task = paths.slot, paths.tasks[0]
     begin, deadline = round_up(request.not_before_us, slot), round_down(deadline_us, slot)
     duration = 0 if request.duration_us is None else min(round_up(request.duration_us, slot), FOREVER_US)
+    if begin >= deadline:
+        return [], task.bits
     room, missing = _FIRST_ROWS, task.bits
     for group_profiles, limit in profiles_of_groups(paths.groups, calendars, begin, deadline):
         offsets = np.cumsum([0, *(profile.n for profile in group_profiles)], dtype=np.int64)

@@ -10,15 +10,16 @@ from broker.core.units import parse_time
 
 def link_of(document: Mapping[str, Any]) -> Link:
     """Times of `available` as RFC 3339 or in microseconds."""
-    plain = {name: document.get(name) for name in ("mtu_bytes", "channel_bps", "metric")}
     return Link(
         id=document["id"],
         source=document["source"],
         target=document["target"],
         capacity_bps=document["capacity_bps"],
+        mtu_bytes=document.get("mtu_bytes"),
+        channel_bps=document.get("channel_bps"),
         slot_us=document.get("slot_us", 1),
+        metric=document.get("metric"),
         available=tuple((_instant(step.get("from", step.get("from_"))), step["bps"]) for step in document.get("available", ())),
-        **plain,
     )
 
 

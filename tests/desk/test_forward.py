@@ -98,6 +98,19 @@ async def test_a_cancel_makes_the_next_one_earlier(pulls: Service) -> None:
     await pulls.audit()
 
 
+async def test_a_slow_one_gains_as_long_as_it_begins_late(pulls: Service) -> None:
+    await pulls.link()
+    first = await pulls.book(100 * SECOND)
+    slow = await pulls.book(100 * SECOND, rate_max_bps=5 * 10**8)
+    assert finish(slow) == pytest.approx(300, abs=0.1)
+    await cancel(pulls, first)
+    await quiet(pulls)
+    assert finish(await shown(pulls, slow)) == pytest.approx(201.5, abs=0.1)
+    await cancel(pulls, await pulls.book(10 * SECOND))
+    await quiet(pulls)
+    assert len(await pulled_events(pulls, slow)) == 1, "as early as it can be"
+
+
 async def test_everybody_behind_moves_up_and_keeps_the_order(pulls: Service) -> None:
     await pulls.link()
     booked = [await pulls.book(50 * SECOND) for _ in range(6)]

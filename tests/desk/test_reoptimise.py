@@ -274,11 +274,22 @@ async def test_bookings_of_the_same_batch_count(database_url: str, clock: Clock)
         await gap(w)
         agreement = agreed(await proposed(w, "completion", together))
         admitted, refused = await asyncio.gather(
-            w.admit(w.ask(GB, not_before_us=s(20), rate_max_bps=GBIT)), w.do(Apply(agreement, "me")), return_exceptions=True
+            w.admit(w.ask(1000, not_before_us=s(500))), w.do(Apply(agreement, "me")), return_exceptions=True
         )
         assert isinstance(admitted[0], Transfer)  # type: ignore[index]
-        assert isinstance(refused, Problem) and is_stale(refused)
+        assert isinstance(refused, Problem) and refused.more["changed"] == {"kind": "links", "ids": ["L1"]}
         await w.check()
+
+
+async def test_what_is_worse_is_not_proposed(database_url: str, clock: Clock) -> None:
+    """Everything at full speed is no answer to the question for the least congestion."""
+    async with world(database_url, clock) as w:
+        await w.links(Link("L1", "A", "B", GBIT))
+        await w.admit(*(w.ask(GB, not_before_us=s(20), deadline_us=s(100), planner="spaghetti") for _ in range(3)))
+        proposal = await proposed(w, "congestion", together)
+        assert not proposal.changes and proposal.note and proposal.after == proposal.before
+        assert proposal.before.congestion_factor == pytest.approx(0.3, abs=0.001)
+        assert (await proposed(w, "completion", together)).changes
 
 
 async def test_an_agreement_is_applied_once(database_url: str, clock: Clock) -> None:

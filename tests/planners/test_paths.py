@@ -12,6 +12,7 @@ from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.planners import PLANNERS, along
+from broker.planners.offers import binding, counter_offer
 from broker.planners.signature import candidates
 from tests.core.grid import cases
 from tests.planners.mesh import Mesh, meshes
@@ -180,3 +181,21 @@ def test_nothing_is_left_to_go_around() -> None:
         "no path from 'A' to 'B' carries 1 bit/s at any time after 1970-01-01T00:00:00.000001Z and the deadline 1970-01-01T00:01:40Z",
         "deadline",
     )
+
+
+@pytest.mark.parametrize("name", ["vbls", "fbls", "spaghetti", "alap"])
+@cases(60)
+@given(meshes(), st.integers(0, 200), st.booleans(), st.booleans())
+def test_a_window_that_is_over_is_refused_like_any_other(name: str, mesh: Mesh, before: int, split: bool, hold: bool) -> None:
+    """Who plans the rest of a transfer anew may be too late for its deadline: an answer, not an error."""
+    options = replace(mesh.request.options, split=split)
+    mesh = mesh.asking(deadline_us=mesh.request.not_before_us - before, options=options)
+    if hold:
+        mesh = mesh.asking(volume_bytes=None, duration_us=5)
+    answer = mesh.planned(PLANNERS[name])
+    assert isinstance(answer, Refusal)
+    assert PLANNERS[name].largest_volume(mesh.request, mesh.network, mesh.calendars) == 0
+    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    if offer.earliest_finish_us is not None:
+        assert isinstance(mesh.asking(deadline_us=offer.earliest_finish_us).planned(PLANNERS[name]), Plan)
+    binding(mesh.request, mesh.network, mesh.calendars)
