@@ -127,7 +127,10 @@ class _Bargain:
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""
         low, high = 0, self._question.volume_bytes or 0
-        if booked_bytes < high and self._question.again({"volume_bytes": booked_bytes}, self._until_us).volume_bytes == booked_bytes:
+        if (
+            booked_bytes < high
+            and self._question.again({"volume_bytes": booked_bytes}, self._until_us).volume_bytes == booked_bytes
+        ):
             return booked_bytes
         while low < high:
             middle = (low + high + 1) // 2

@@ -7,7 +7,7 @@ no later than now planned), and nothing is proposed that is not better than what
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -40,11 +40,6 @@ class Movable:
     promise_us: int
     label: str | None
     managed: bool
-
-    @property
-    def limit_us(self) -> int:
-        """Ending later than this would break a promise, or break it worse."""
-        return max(self.promise_us, self.finish_us)
 
     def fingerprint(self) -> str:
         """Equal for equal requests and bookings: what a proposal says of this transfer holds for no other state of it."""
@@ -161,7 +156,7 @@ def movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movab
         not_before_us=max(transfer.not_before_us, cut),
         rate_max_bps=transfer.rate_max_bps,
         rate_min_bps=transfer.rate_min_bps,
-        deadline_us=max(promise, transfer.finish_us),
+        deadline_us=max(promise, transfer.finish_us),  # later would break the promise, or break it worse
         priority=transfer.priority,
         options=transfer.options,
     )
@@ -209,7 +204,7 @@ def _asked(item: Movable, objective: str) -> Request:
     """Where as much as possible shall be on time, a broken promise is tried for once more."""
     request = item.request
     if objective in ("admitted", "volume") and request.not_before_us < item.promise_us < item.finish_us:
-        return Request(**{**{name: getattr(request, name) for name in Request.__slots__}, "deadline_us": item.promise_us})
+        return replace(request, deadline_us=item.promise_us)
     return request
 
 
@@ -217,7 +212,7 @@ def _settled(
     items: Sequence[Movable], answers: Sequence[Plan | Refusal], network: Network, free: Mapping[str, Calendar]
 ) -> list[tuple[Segment, ...]]:
     """Segments from the cut on, per transfer, that fit side by side: those that keep their plans are seated first."""
-    keeping = {index for index, (item, answer) in enumerate(zip(items, answers, strict=True)) if not _is_kept_promise(item, answer)}
+    keeping = {index for index, answer in enumerate(answers) if isinstance(answer, Refusal)}
     while True:
         calendars = {link_id: _copy(calendar) for link_id, calendar in free.items()}
         for index in keeping:
@@ -226,7 +221,7 @@ def _settled(
         for index, (item, answer) in enumerate(zip(items, answers, strict=True)):
             if index in keeping or isinstance(answer, Refusal):
                 continue
-            try:
+            try:  # the promise is the request's deadline, so this minds it, too
                 verify(item.request, answer, network.links, calendars)
             except PlanRejected:
                 misfits.add(index)
@@ -239,10 +234,6 @@ def _settled(
         coalesced(item.ahead if index in keeping or isinstance(answer, Refusal) else answer.segments)
         for index, (item, answer) in enumerate(zip(items, answers, strict=True))
     ]
-
-
-def _is_kept_promise(item: Movable, answer: Plan | Refusal) -> bool:
-    return isinstance(answer, Plan) and answer.finish_us <= item.limit_us
 
 
 def _metrics(snapshot: Snapshot, plans: Sequence[tuple[Segment, ...]], network: Network, free: Mapping[str, Calendar]) -> Metrics:

@@ -19,7 +19,7 @@ from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.problems import Problem
 from broker.desk.proposal import Changed, LinkVersion, Movable, Proposal, Snapshot, movable
-from broker.store import bookings, transfers
+from broker.store import transfers
 from broker.store.bookings import Head
 from broker.store.transfers import Transfer
 

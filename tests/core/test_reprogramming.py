@@ -75,6 +75,7 @@ some_limits = st.tuples(st.sampled_from([None, 1, 2, 3, 4]), st.sampled_from([0,
 @given(levels_of, some_limits, st.integers(1, 60), st.sampled_from([1, 1, 3]), st.sampled_from([0, -7, 10**15]))
 @example([1, 2, 2, 1, 1], (None, 3), 7, 1, 0)
 @example([0, 3, 3, 1, 5, 5, 2], (2, 2), 12, 1, 0)
+@example([5, 5, 5, 5, 5, 2, 2, 0, 1, 1, 1, 1, 1], (None, 3), 30, 1, 0)  # [0, 4), [4, 7), [8, 12): 4 is no change point
 def test_the_finish_is_the_earliest_of_all_plans(
     levels: list[int], limits: tuple[int | None, int], need: int, slot: int, begin: int
 ) -> None:

@@ -44,7 +44,7 @@ def planned(scenario: Scenario) -> Plan | Refusal:
     return plan
 
 
-@cases(400)
+@cases(250)
 @given(any_scenarios, st.integers(1, 300), st.sampled_from([1, 2, 512]))
 def test_every_instant_is_as_late_as_it_can_be(scenario: Scenario, after: int, first_cut: int) -> None:
     deadline = scenario.request.not_before_us + after
@@ -72,7 +72,7 @@ def test_every_instant_is_as_late_as_it_can_be(scenario: Scenario, after: int, f
             assert moments.get(moment, 0) == rate
 
 
-@cases(40)
+@cases(25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([1, 3]), st.floats(0.01, 1.0), st.integers(0, 3_000))
 def test_paths_of_many_change_points(seed: int, n_links: int, slot: int, share: float, start: int) -> None:
     links = crowded(seed, n_links, 3_000, slot)

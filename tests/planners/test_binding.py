@@ -27,7 +27,7 @@ def shortfall(rates: list[int], asked: int) -> tuple[int, set[tuple[int, int]]]:
     return most, {interval for interval, missing in sums.items() if missing == most}
 
 
-@cases(200)
+@cases(120)
 @given(meshes(), st.integers(1, 60), st.booleans())
 def test_the_interval_is_where_most_is_missing_and_the_link_carries_least_in_it(mesh: Mesh, after: int, hold: bool) -> None:
     mesh = mesh.asking(volume_bytes=50, deadline_us=mesh.request.not_before_us + after)

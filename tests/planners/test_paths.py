@@ -29,7 +29,7 @@ def finishes(mesh: Mesh) -> list[int]:
     return [finish for finish in found if finish is not None and (deadline is None or finish <= deadline)]
 
 
-@cases(300)
+@cases(200)
 @given(meshes())
 def test_vbls_finishes_on_the_path_that_is_through_first(mesh: Mesh) -> None:
     answer, expected = mesh.planned(PLANNERS["vbls"]), finishes(mesh)
@@ -60,7 +60,7 @@ def test_skipping_paths_by_their_bottlenecks_changes_nothing(mesh: Mesh) -> None
     assert along.best_of(tasks, begin, deadline, attempt, along.Bottlenecks(request, calendars)) == every
 
 
-@cases(200)
+@cases(100)
 @given(meshes(), st.integers(1, 300))
 def test_the_largest_volume_is_that_of_the_best_path(mesh: Mesh, after: int) -> None:
     deadline = mesh.request.not_before_us + after
@@ -70,7 +70,7 @@ def test_the_largest_volume_is_that_of_the_best_path(mesh: Mesh, after: int) -> 
         assert PLANNERS[name].largest_volume(mesh.request, mesh.network, mesh.calendars) == expected
 
 
-@cases(200)
+@cases(120)
 @given(meshes())
 def test_fbls_finishes_on_the_path_that_is_through_first(mesh: Mesh) -> None:
     answer = mesh.planned(PLANNERS["fbls"])
@@ -86,7 +86,7 @@ def test_fbls_finishes_on_the_path_that_is_through_first(mesh: Mesh) -> None:
     assert (answer.finish_us, row.rate_bps, row.path) == (finish, rate_of(best), tuple(link.id for link in best.links))
 
 
-@cases(200)
+@cases(100)
 @given(meshes(), st.integers(1, 300))
 def test_alap_starts_on_the_path_that_can_wait_longest(mesh: Mesh, after: int) -> None:
     mesh = mesh.asking(deadline_us=mesh.request.not_before_us + after)
@@ -184,7 +184,7 @@ def test_nothing_is_left_to_go_around() -> None:
 
 
 @pytest.mark.parametrize("name", ["vbls", "fbls", "spaghetti", "alap"])
-@cases(60)
+@cases(40)
 @given(meshes(), st.integers(0, 200), st.booleans(), st.booleans())
 def test_a_window_that_is_over_is_refused_like_any_other(name: str, mesh: Mesh, before: int, split: bool, hold: bool) -> None:
     """Who plans the rest of a transfer anew may be too late for its deadline: an answer, not an error."""

@@ -52,7 +52,7 @@ def planned(scenario: Scenario) -> Plan | Refusal:
     return plan
 
 
-@cases(400)
+@cases(200)
 @given(any_scenarios, st.integers(1, 300))
 def test_the_rate_is_the_least_possible(scenario: Scenario, after: int) -> None:
     scenario = with_deadline(scenario, after)
@@ -66,7 +66,7 @@ def test_the_rate_is_the_least_possible(scenario: Scenario, after: int) -> None:
     assert (row.begin_us, row.rate_bps, row.end_us) == (scenario.first_slot, *expected)
 
 
-@cases(300)
+@cases(120)
 @given(any_scenarios, st.integers(1, 300))
 def test_largest_volume_is_exact_and_plannable_and_not_a_byte_more_is(scenario: Scenario, after: int) -> None:
     scenario = with_deadline(scenario, after)
@@ -78,7 +78,7 @@ def test_largest_volume_is_exact_and_plannable_and_not_a_byte_more_is(scenario: 
         assert isinstance(planned(replace(scenario, request=replace(scenario.request, volume_bytes=more))), Refusal)
 
 
-@cases(200)
+@cases(100)
 @given(meshes(), st.integers(1, 300))
 def test_it_takes_the_path_whose_busiest_link_stays_least_busy(mesh: Mesh, after: int) -> None:
     mesh = mesh.asking(deadline_us=mesh.request.not_before_us + after)

@@ -87,7 +87,7 @@ class Sums:
         return None
 
 
-@cases(150)
+@cases(80)
 @given(meshes(), st.integers(5, 120))
 def test_the_finish_is_the_earliest_that_the_paths_allow(mesh: Mesh, after: int) -> None:
     mesh = without_channels(mesh).asking(deadline_us=mesh.request.not_before_us + after)
@@ -125,7 +125,7 @@ def test_the_largest_volume_over_all_paths(mesh: Mesh, after: int) -> None:
         assert most >= int(sum(max(rate - len(oracle.together), 0) * oracle.slot for rate in sums)) // MICROBITS_PER_BYTE
 
 
-@cases(100)
+@cases(60)
 @given(meshes(), st.integers(1, 30), st.one_of(st.none(), st.integers(1, 100)))
 def test_a_holding_time_starts_as_soon_as_the_sum_suffices(mesh: Mesh, duration: int, after: int | None) -> None:
     mesh = without_channels(mesh)
@@ -148,7 +148,7 @@ def test_a_holding_time_starts_as_soon_as_the_sum_suffices(mesh: Mesh, duration:
         assert answer.start_us <= oracle.first + begins[0] * oracle.slot
 
 
-@cases(200)
+@cases(100)
 @given(meshes(), st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 1, 4]))
 def test_channels_slots_and_limits_hold_and_it_is_never_later(mesh: Mesh, most: int | None, shortest: int | None) -> None:
     """`verify` looks at every plan; with channels the sum is not always the most."""

@@ -78,7 +78,8 @@ def shortest_times(expansion: Expansion) -> Floats:
     """Seconds that each request needs at the highest rate that its lanes and Rmax allow together."""
     rates = np.zeros(len(expansion.requests))
     for lane in expansion.lanes:
-        rates[lane.request] += lane.task.rate_max
+        both = (rates[lane.request], float(lane.task.rate_max))
+        rates[lane.request] = sum(both) if expansion.may_split[lane.request] else max(both)
     rates = np.minimum(rates, expansion.rate_caps)
     return expansion.volumes / np.maximum(rates, 1.0)
 
@@ -127,14 +128,20 @@ def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, ex
 
 
 def _pairs(expansion: Expansion, share: float) -> _Pairs:
-    """Lanes together carry what each has room for, but all of them no more than a link that they have in common, and no more than Rmax."""
+    """Lanes together carry what each has room for, but all of them no more than a link that they have in common, and no more than Rmax.
+
+    A request that must not be split has at any instant only what its roomiest lane carries.
+    """
     n = len(expansion.seconds)
     link, interval = expansion.entry_link, expansion.interval_of[expansion.entry_cell]
     room = np.full(expansion.cells, np.inf)
     np.minimum.at(room, expansion.entry_cell, _free(expansion, link, interval, share))
     keys, at = np.unique(expansion.request_of * n + expansion.interval_of, return_inverse=True)
     request = keys // max(n, 1)
-    most = np.minimum(np.bincount(at, weights=room, minlength=len(keys)), expansion.rate_caps[request])
+    widest = np.zeros(len(keys))
+    np.maximum.at(widest, at, room)
+    together = np.where(expansion.may_split[request], np.bincount(at, weights=room, minlength=len(keys)), widest)
+    most = np.minimum(together, expansion.rate_caps[request])
     # A link on as many lanes as the request has in the interval is on all of them.
     lanes = np.bincount(at, minlength=len(keys))
     on, passed, count = np.unique(at[expansion.entry_cell] * len(expansion.links) + link, return_index=True, return_counts=True)

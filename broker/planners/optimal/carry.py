@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from broker.core.plan import Plan, Refusal
-from broker.planners.optimal import bounds
+from broker.planners.optimal import bounds, paths
 from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.expansion import Expansion, restricted, usable
 from broker.planners.optimal.measure import congestion
 from broker.planners.optimal.programs import Rows, least_congestion, rows_of, units
-from broker.planners.optimal.rounding import fewer_rows, integer_plans, one_path, projected
+from broker.planners.optimal.rounding import fewer_rows, integer_plans, projected
 from broker.planners.optimal.solver import Floats, Solver
 
 _CLOSE = 1e-3  # of theta: no second way to choose paths is tried for less
@@ -56,12 +56,10 @@ def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
     if not solved:
         return Carried({}, whole, [])
     relaxed = choice = solved[0]
-    if _needs_choice(relaxed):
-        choices = []
-        for by_interval in (True, False):
-            choices += least(restricted(relaxed.expansion, one_path(relaxed.expansion, relaxed.rates, by_interval)), batch.solver)[
-                :1
-            ]
+    if paths.undecided(relaxed.expansion, relaxed.rates):
+        choices: list[Relaxed] = []
+        for way in (paths.by_interval, paths.throughout):
+            choices += least(restricted(relaxed.expansion, way(relaxed.expansion, relaxed.rates)), batch.solver)[:1]
             if choices and choices[-1].theta <= relaxed.theta * (1 + _CLOSE):
                 break
         if not choices:
@@ -107,7 +105,7 @@ def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float 
         for solved in proofs
         if solved.prices is not None
     ]
-    if whole.booked_low.any() and max(proven, default=0.0) < reached * (1 - _CLOSE):
+    if (whole.booked_low.any() or not whole.may_split.all()) and max(proven, default=0.0) < reached * (1 - _CLOSE):
         proven.append(bounds.congestion_alone(whole, reached))
     return max(proven, default=None)
 
@@ -151,14 +149,6 @@ def _reached(expansion: Expansion, rates: Floats) -> tuple[float, float]:
     shares = np.where(load > 0, (load + expansion.booked_high) / expansion.whole[:, None], 0.0)
     excess = (load - expansion.free_low) / expansion.whole[:, None]
     return float(shares.max(initial=0.0)), float(excess.max(initial=0.0))
-
-
-def _needs_choice(relaxed: Relaxed) -> bool:
-    """Does a request that must not be split send on two paths at once?"""
-    expansion = relaxed.expansion
-    single = ~np.array([request.options.split for request in expansion.requests])[expansion.request_of] & (relaxed.rates > 0)
-    pair = expansion.request_of[single] * len(expansion.seconds) + expansion.interval_of[single]
-    return len(np.unique(pair)) < len(pair)
 
 
 def _rounded(batch: Batch, choice: Relaxed, indices: Sequence[int], simple: bool) -> dict[int, Plan | Refusal]:

@@ -65,6 +65,11 @@ class Expansion(NamedTuple):
         return np.array([(request.volume_bytes or 0) * 8.0 for request in self.requests])
 
     @property
+    def may_split(self) -> Flags:
+        """Per request: may several paths carry it at once?"""
+        return np.array([request.options.split for request in self.requests], bool)
+
+    @property
     def rate_caps(self) -> Floats:
         """Rmax of each request, infinite where none is asked."""
         return np.array([float(request.rate_max_bps or np.inf) for request in self.requests])

@@ -18,8 +18,8 @@ from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.carry import carried_over, carry
 from broker.planners.optimal.expansion import Expansion, usable
 from broker.planners.optimal.lists import Trial, alone, in_order, list_planners
+from broker.planners.optimal.paths import throughout
 from broker.planners.optimal.programs import Rows, most_weight, rows_of, units
-from broker.planners.optimal.rounding import one_path
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Answer, Floats
 from broker.planners.signature import Task
@@ -40,7 +40,7 @@ def serve_most(batch: Batch) -> None:
         return
     narrowed = _improve(batch)
     if narrowed is not None and not _reached(batch):
-        # Above, requests that must not be split were decided upon as if they might be. Once more, each on the path that carried most.
+        # Above, requests that must not be split were decided upon as if they might be. Once more, each on one path.
         fixed = replace(batch, lanes=narrowed)
         _improve(fixed)
         batch.offer(fixed.best)
@@ -66,7 +66,7 @@ def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
         return None
     rates = relaxed.values[: cells.cells] * units(cells)
     narrowed: dict[int, list[Task]] = {i: [] for i in joint}
-    for lane in np.unique(cells.lane_of[one_path(cells, rates, by_interval=False)]).tolist():
+    for lane in np.unique(cells.lane_of[throughout(cells, rates)]).tolist():
         narrowed[joint[cells.lanes[lane].request]].append(cells.lanes[lane].task)
     return {i: tasks or batch.lanes[i] for i, tasks in narrowed.items()}
 

@@ -63,7 +63,7 @@ class Optimal:
 
     A request without a deadline may use the time up to the latest deadline or the latest finish that a list planner gives, whichever is
     later. A request with a holding time (class 2) is planned by `vbls` before the others. Requests that allow `split` use several paths
-    at once; the others several in turn, one at a time, and the bound does not know that they must.
+    at once; the others several in turn, one at a time, of which the bound knows no more than how much one path can carry.
 
     GUARANTEE: the answer is at least as good, in its objective measured exactly on integer plans, as those of vbls, fbls and spaghetti in
     the order of the requests. A limit that strikes, a solver that fails or is missing costs quality, never correctness.

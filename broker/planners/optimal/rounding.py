@@ -7,7 +7,7 @@ what a linear program does not know (a least rate, limits on reprogramming, slot
 happens to be right; otherwise a list planner finds it a place among the others.
 
 Several paths at once: a request that allows it (`split`) takes them as the program gives them. One that does not was restricted to one
-path in each interval before its rates came here, so it may change paths over time but is never on two at once.
+path in each interval (`paths`) before its rates came here, so it may change paths over time but is never on two at once.
 """
 
 from collections import defaultdict
@@ -25,7 +25,7 @@ from broker.core.units import MAX_RATE_BPS, MICROBITS_PER_BYTE, round_down, roun
 from broker.planners.optimal.expansion import Expansion, Lane
 from broker.planners.optimal.lists import alone
 from broker.planners.optimal.sheets import Capped, Sheet, most_on, room_at
-from broker.planners.optimal.solver import Flags, Floats, Ints
+from broker.planners.optimal.solver import Floats, Ints
 
 _DUST = 1e-7  # a part of a volume too small for a row of its own
 _NOISE = 1e-6  # a part of a channel that a float may be wrong by; a bit/s more than need be costs nothing, a channel does
@@ -55,30 +55,6 @@ def within_limits(expansion: Expansion, rates: Floats) -> Floats:
     total = np.bincount(pair, weights=rates)[pair] if len(pair) else rates
     caps = expansion.rate_caps[expansion.request_of]
     return rates * np.minimum(factor, np.divide(caps, total, out=np.ones_like(rates), where=total > caps))
-
-
-def one_path(expansion: Expansion, rates: Floats, by_interval: bool) -> Flags:
-    """Which cells to keep so that requests which must not be split have one path at a time: in each interval that which carries most
-    there, or throughout that which carries most in all. Intervals in which nothing is sent keep the path that carries most in all."""
-    n = len(expansion.seconds)
-    sent = rates * expansion.seconds[expansion.interval_of]
-    by_lane = np.bincount(expansion.lane_of, weights=sent, minlength=len(expansion.lanes))[expansion.lane_of]
-    key = by_lane if not by_interval else np.where(sent > 0, sent + by_lane.max(initial=0.0), by_lane)
-    group = expansion.request_of * n + expansion.interval_of if by_interval else expansion.request_of
-    # The largest key of each group, of equals the lane that comes first (the shortest path).
-    order = np.lexsort((expansion.lane_of, -key, group))
-    first = np.ones(len(order), bool)
-    first[1:] = group[order][1:] != group[order][:-1]
-    split = np.array([request.options.split for request in expansion.requests])
-    chosen = np.zeros(expansion.cells, bool)
-    if by_interval:
-        chosen[order[first]] = True
-    else:
-        lanes = np.zeros(len(expansion.lanes), bool)
-        lanes[expansion.lane_of[order[first]]] = True
-        chosen = lanes[expansion.lane_of]
-    chosen |= split[expansion.request_of]
-    return chosen
 
 
 def integer_plans(
