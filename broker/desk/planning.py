@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a planning request to a verified plan, or to a refusal: in a word where nobody reads it, with counter-offers where somebody does."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from broker.core.network import Network, Route
-from broker.core.plan import Plan, Refusal, coalesced, verify
+from broker.core.plan import Plan, PlanRejected, Refusal, coalesced, verify
 from broker.core.request import Options, Request
 from broker.core.units import MAX_TIME_US
 from broker.desk.batch import Batch
@@ -16,6 +17,8 @@ from broker.desk.problems import Problem
 from broker.planners import PLANNERS
 from broker.planners.optimal import Optimal
 from broker.planners.signature import JointPlanner, Planner, candidate_routes
+
+log = logging.getLogger(__name__)
 
 # While one request is decided everybody else waits: a solver gets a second, and then the best that it has found is taken.
 _SOLVER_S = 1.0
@@ -65,10 +68,14 @@ def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
 
 
 def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
-    """`answer`, once it is verified. Raises PlanRejected for a fault of the planner."""
+    """`answer`, once it is verified. A plan that breaks a rule is a fault of ours: it is logged, never booked, and stops nobody else."""
     if isinstance(answer, Refusal):
         return answer
-    verify(request, answer, batch.books.network.links, batch.calendars)
+    try:
+        verify(request, answer, batch.books.network.links, batch.calendars)
+    except PlanRejected:
+        log.exception("a plan breaks a rule; it is not booked")
+        return Refusal("infeasible", "the plan that was made breaks a rule (our fault; it is logged): try another planner", "planner")
     if answer.finish_us > MAX_TIME_US:
         return Refusal("infeasible", "it would not end before the year 10000", "volume_bytes")
     return answer

@@ -14,6 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
+import redis as redis_client
 
 from broker.core.network import Link
 from broker.core.transfer import Action
@@ -21,6 +22,7 @@ from broker.core.units import US_PER_S
 from broker.desk.admit import Admit, Policy
 from broker.desk.release import End
 from broker.embedded.redis import _binary
+from broker.jobs.nudge import Nudge
 from broker.main import wall_clock
 from broker.store import audit, jobs
 from broker.store.jobs import Job, JobState, Kind
@@ -230,3 +232,20 @@ async def test_a_worker_that_is_killed_in_the_middle(live: World, database_url: 
 
 async def _is(world: World, job_id: str, state: JobState) -> bool:
     return (await get(world, job_id)).state is state
+
+
+def test_a_nudge_is_one_message_and_never_more_than_a_moment(redis: Redis) -> None:
+    redis.start()
+    nudge = Nudge(redis.url)
+    for _ in range(2):
+        began = time.monotonic()
+        nudge()
+        assert time.monotonic() - began < 0.1
+    client = redis_client.Redis.from_url(redis.url)
+    deadline = time.monotonic() + 20
+    while not client.llen("celery"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    (message,) = client.lrange("celery", 0, -1)
+    assert b'"task": "broker.jobs.long.look"' in message
+    client.close()
