@@ -11,7 +11,7 @@ from broker.core.network import Network, Route
 from broker.core.plan import Plan, Refusal
 from broker.core.request import NO_OPTIONS, Options, Request
 from broker.core.transfer import Mode, State
-from broker.core.units import MAX_VOLUME_BYTES, US_PER_S, format_time, volume_of
+from broker.core.units import MAX_VOLUME_BYTES, MICROBITS_PER_BYTE, US_PER_S, format_time, volume_of
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
@@ -35,6 +35,9 @@ from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
 
 JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
+
+
+_FIXED_RATE = frozenset({"fbls", "spaghetti", "optimal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ class Quote(Unkeyed):
         return ()
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links([self.ask], books)
+        return asked_links([self.ask], books, self.planners)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
         network = batch.books.network
@@ -246,17 +249,26 @@ class Quote(Unkeyed):
         return answers
 
 
-def asked_links(asks: Iterable[Ask], books: Books) -> set[str]:
-    """Every link that plans for the asks may book."""
+def asked_links(asks: Iterable[Ask], books: Books, planners: Sequence[str] = ()) -> set[str]:
+    """Every link that plans for the asks may book; `planners`: in place of the one that each ask names."""
     found: set[str] = set()
     alike: set[tuple[Any, ...]] = set()
     for ask in asks:
         not_before = max(ask.not_before_us or 0, books.looked_us)
-        key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us)
+        rates = _fixed_rates(ask, not_before) if not _FIXED_RATE.isdisjoint(planners or (ask.planner,)) else frozenset()
+        key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
         if key not in alike:
             alike.add(key)
             found |= routed_links(books, *key)
     return found
+
+
+def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
+    """Rates below which a link is of no use to planners that hold one rate throughout."""
+    even = None
+    if ask.volume_bytes is not None and ask.deadline_us is not None and ask.deadline_us > not_before_us:
+        even = -(-ask.volume_bytes * MICROBITS_PER_BYTE // (ask.deadline_us - not_before_us))
+    return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
 
 
 def mode_of(ask: Ask, books: Books) -> Mode:

@@ -25,7 +25,7 @@ _OFFERED = 64
 
 
 class NotLocked(Exception):
-    """A planner looked at a link that is not locked: the network changed its choice of paths since the links were locked. Lock anew."""
+    """A planner looked at a link that is not locked: its choice of paths moved with time, or with a rate nobody foresaw. Lock anew."""
 
 
 class LockedCalendars(dict[str, Calendar]):

@@ -138,10 +138,14 @@ class Desk:
             _fail(batch, error)
 
     async def _transact(self, batch: list[_Work]) -> None:
+        every_link = False
         for _ in range(_RESTARTS):
             try:
-                outcomes, hosts, wrote = await self._attempt(batch)
-            except (_Restart, NotLocked):
+                outcomes, hosts, wrote = await self._attempt(batch, every_link)
+            except _Restart:
+                continue
+            except NotLocked:
+                every_link = True  # a planner went further afield than was foreseen: it may look anywhere now
                 continue
             except Taken:
                 # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
@@ -160,14 +164,14 @@ class Desk:
             return
         raise DatabaseAway("the network keeps changing; try again")
 
-    async def _attempt(self, batch: list[_Work]) -> tuple[list[Any], set[str], bool]:
+    async def _attempt(self, batch: list[_Work], every_link: bool) -> tuple[list[Any], set[str], bool]:
         """One try: (result or exception per command, hosts with new assignments, was anything written)."""
         working: Batch | None = None
         try:
             async with self._database.transaction() as connection:
                 keys = [work.command.key for work in batch if work.command.key is not None]
                 known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
-                working = await self._lock(connection, [w.command for w in batch])
+                working = await self._lock(connection, [w.command for w in batch], every_link)
                 outcomes = []
                 answers = []
                 for work in batch:
@@ -225,13 +229,19 @@ class Desk:
     async def _rehearse(self, work: _Work) -> None:
         """Decide on a preview's command, and forget it all but for the answer."""
         command = work.command.command
-        decided = self._rehearse_alone if isinstance(command, Alone) else self._rehearse_command
+        every_link = False
         for _ in range(_RESTARTS):
             try:
-                outcome = await decided(command)
+                if isinstance(command, Alone):
+                    outcome = await self._rehearse_alone(command)
+                else:
+                    outcome = await self._rehearse_command(command, every_link)
             except Problem as problem:
                 outcome = problem
-            except (_Restart, NotLocked):
+            except _Restart:
+                continue
+            except NotLocked:
+                every_link = True
                 continue
             if isinstance(outcome, BaseException):
                 _fail([work], outcome)
@@ -240,11 +250,11 @@ class Desk:
             return
         raise DatabaseAway("the network keeps changing; try again")
 
-    async def _rehearse_command(self, command: Command[Any]) -> Any:
+    async def _rehearse_command(self, command: Command[Any], every_link: bool) -> Any:
         working: Batch | None = None
         try:
             async with self._database.rehearsal() as connection:
-                working = await self._lock(connection, [command])
+                working = await self._lock(connection, [command], every_link)
                 outcome = _decide(command, working)
                 await working.explain_refusals(connection)
         finally:
@@ -276,7 +286,7 @@ class Desk:
         self.books = Books()
         self.books.records = records
 
-    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]]) -> Batch:
+    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], every_link: bool) -> Batch:
         """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""
         books = self.books
         books.looked_us = self._clock()
@@ -285,6 +295,8 @@ class Desk:
         wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
         for command in commands:
             wanted |= command.links(books, seen)
+        if every_link:
+            wanted |= books.records.keys()
         locked = await bookings.lock(connection, wanted)
         # A link that was deleted while we waited for its lock is known to the books and missing from the heads.
         deleted = any(link_id in books.records and link_id not in locked.heads for link_id in wanted)

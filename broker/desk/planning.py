@@ -75,7 +75,9 @@ def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Re
         verify(request, answer, batch.books.network.links, batch.calendars)
     except PlanRejected:
         log.exception("a plan breaks a rule; it is not booked")
-        return Refusal("infeasible", "the plan that was made breaks a rule (our fault; it is logged): try another planner", "planner")
+        return Refusal(
+            "infeasible", "the plan that was made breaks a rule (our fault; it is logged): try another planner", "planner"
+        )
     if answer.finish_us > MAX_TIME_US:
         return Refusal("infeasible", "it would not end before the year 10000", "volume_bytes")
     return answer
@@ -119,23 +121,24 @@ def routed_links(
     rate_min_bps: int | None,
     not_before_us: int,
     deadline_us: int | None,
+    rates_bps: frozenset[int] = frozenset(),
 ) -> set[str]:
     """Every link that a plan may book, and those that its counter-offers look at: these are to be locked.
 
-    Planners go around links that carry too little for a while, so the choice moves with time. What moves between the locking and the
-    planning is seen there (`batch.NotLocked`).
+    `rates_bps`: those that a planner of fixed rates may need. Planners go around links that carry too little for a while, so the choice
+    moves with time. What was not foreseen is seen when it is planned (`batch.NotLocked`), and then every link is locked.
     """
     network = books.network
     if options.path is not None:
         return {link_id for link_id in options.path if link_id in network.links}
     least = rate_min_bps or 1
-    if not network.below(least, not_before_us, not_before_us + 1):
+    if not network.below(max(least, *rates_bps, 1), not_before_us, not_before_us + 1):
         return {link_id for route in network.routes(source, destination, options.paths) for link_id in route.path}
     request = Request("", source, destination, 1, not_before_us, options=options)
     return {
         link_id
         for deadline in {deadline_us, None}
-        for least_bps in {least, 1}
+        for least_bps in {least, 1, *rates_bps}
         for route in candidate_routes(replace(request, deadline_us=deadline), network, least_bps)
         for link_id in route.path
     }

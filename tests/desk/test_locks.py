@@ -8,7 +8,7 @@ import pytest
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit
+from broker.desk.admit import Admit, Quote
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.change import Change
 from broker.desk.links import AddWindow
@@ -73,4 +73,27 @@ async def test_every_path_of_a_split_transfer_is_locked(database_url: str, clock
         await asyncio.gather(*(w.admit(*some, desk=desk) for desk, some in enumerate(asks)))
         rows = await w.rows("SELECT segments FROM transfers")
         assert len(rows) == 6 and all({tuple(s[3]) for s in row.segments} == {("L1",), ("L2", "L3")} for row in rows)
+        await w.check()
+
+
+THIN = Link("L1", "A", "B", GBIT // 10)
+
+
+async def test_planners_of_fixed_rates_go_around_thin_links(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(THIN, OUT, BACK)
+        ask = w.ask(rate_max_bps=GBIT // 2, options=ONE_PATH, deadline_us=clock.now_us + 20 * US_PER_S)
+        answers = await w.do(Quote(ask, ["vbls", "fbls", "spaghetti", "optimal"], POLICY))
+        paths = {name: answer.segments[0].path for name, answer in answers.items()}
+        assert paths["vbls"] == paths["spaghetti"] == ("L1",) and paths["fbls"] == ("L2", "L3")
+        await w.check()
+
+
+async def test_a_way_that_nobody_foresaw_is_locked_in_the_second_attempt(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(THIN, OUT, BACK)
+        (thin,) = await w.admit(w.ask(options=ONE_PATH))
+        assert isinstance(thin, Transfer)
+        changed = await w.do(Change(thin.id, "me", None, POLICY, planner="fbls", rate_max_bps=GBIT // 2))
+        assert {s.path for s in changed.segments if s.end_us > clock.now_us} == {("L2", "L3")}
         await w.check()

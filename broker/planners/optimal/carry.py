@@ -87,8 +87,10 @@ def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
         middle = (low + high) // 2
         less = _solved(expansion, solver, float(levels[middle]))
         if less is not None and less.fits and less.asked <= levels[middle] * (1 + _NEARLY):
-            others.append(found)
-            found, high = less, middle
+            # Within that tolerance a level too low is let pass, and then the one above has the better answer.
+            found, other = (less, found) if less.theta <= found.theta or not found.fits else (found, less)
+            others.append(other)
+            high = middle
         else:
             others += [less] if less is not None else []
             low = middle + 1
