@@ -168,6 +168,19 @@ def test_links_that_come_back_are_offers_too() -> None:
     assert counter_offer(PLANNERS["spaghetti"], request, network, calendars).earliest_finish_us == 161
 
 
+def test_a_lower_rate_min_may_be_had_over_a_smaller_link() -> None:
+    """At more than 10 Mb/s only the long way is left, on which 5 are free; at no more than that the short one comes in, with 8."""
+    network = Network(
+        [Link("thin", "A", "B", 10 * MEGA), Link("thick 1", "A", "C", 20 * MEGA), Link("thick 2", "C", "B", 20 * MEGA)]
+    )
+    calendars = {link.id: Calendar(link.capacity()) for link in network.links.values()}
+    calendars["thin"].book(0, 10**9, 2 * MEGA)
+    calendars["thick 2"].book(0, 10**9, 15 * MEGA)
+    request = Request("r", "A", "B", 1_000, 0, rate_min_bps=15 * MEGA, deadline_us=10**9, options=Options(paths=1))
+    for name in ("vbls", "alap"):
+        assert counter_offer(PLANNERS[name], request, network, calendars).largest_rate_min_bps == 8 * MEGA
+
+
 def test_fbls_may_be_served_by_less() -> None:
     """Rmax is free for too short a time; half of it is free for long enough, a quarter would take too long."""
     network = Network([Link("L", "A", "B", 8 * MEGA)])
