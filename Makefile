@@ -12,6 +12,8 @@ export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly -buildvcs=false
 export CGO_ENABLED := 0
 
+EFFORT := 25
+
 AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
@@ -39,8 +41,8 @@ up: build ## run the whole broker on this machine (ctrl-C stops it)
 demo: build ## a broker, two hosts and transfers between them, to watch
 	@exec $(BIN)/python -m broker.cli.demo
 
-test: build ## everything that CI runs
-	@.ci/stages \
+test: build ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
+	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
 	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(ALONE:%=--ignore=%)' \
 	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \

@@ -67,7 +67,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
     desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed)
     app.state.puller = puller
-    app.state.broker = broker = Broker(chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), Nudge(chosen.redis_url))
+    app.state.broker = broker = Broker(
+        chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), Nudge(chosen.redis_url)
+    )
     planners.warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()

@@ -51,7 +51,9 @@ def serve_command(
 def worker_command(
     beat: Annotated[bool, typer.Option("--beat", help="Also send the periodic jobs; exactly one of your workers should.")] = False,
     schedule: Annotated[Path, typer.Option(help="Where beat remembers when each job last ran.")] = Path("beat-schedule"),
-    concurrency: Annotated[int, typer.Option(min=1, help="Periodic jobs at the same time; long jobs have BWB_JOB_SLOTS beside.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, help="Periodic jobs at the same time; long jobs have BWB_JOB_SLOTS beside.")
+    ] = 1,
     log_level: Annotated[str, typer.Option()] = "INFO",
 ) -> None:
     """Run background jobs: re-optimisation, simulations, invariants. Needs BWB_DATABASE_URL and BWB_REDIS_URL."""
@@ -60,7 +62,11 @@ def worker_command(
     celery = [sys.executable, "-m", "celery", "--app", "broker.jobs.celery_app:app", "worker"]
     # A long job is watched by a process of the pool: one more for each, so that what is due every second never waits for it.
     options = ["--concurrency", str(concurrency + settings().job_slots), "--loglevel", log_level]
-    options += ["--without-mingle", "--without-gossip", "--without-heartbeat"]  # workers need not know each other: the database does
+    options += [
+        "--without-mingle",
+        "--without-gossip",
+        "--without-heartbeat",
+    ]  # workers need not know each other: the database does
     if beat:
         options += ["--beat", "--schedule", str(schedule)]
     os.execv(celery[0], celery + options)  # noqa: S606  the worker takes our pid: signals reach it, nothing stays in between

@@ -1,14 +1,133 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one rate of a fixed-bandwidth plan is the height of a rectangle under gamma(t): which heights will do?"""
+"""Compiled scans for plans of one rate: a rectangle under gamma(t), as FBLS and spaghetti book it. Arrays and rounding as in `scans`."""
 
 import numpy as np
 
-from broker.core.scans import Int64Array, compiled
+from broker.core.scans import FOUND, LATE, NEVER, OUT_OF_PROFILE, Int64Array, compiled, index_at, time_needed, volume_in
 from broker.core.units import FOREVER_US, MAX_RATE_BPS
 
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
 _MOST_RATE = MAX_RATE_BPS
+
+
+@compiled
+def fixed_bandwidth(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    start: int,
+    deadline: int,
+    limit: int,
+    duration: int,
+    rate: int,
+    slot: int,
+) -> tuple[int, int]:
+    """FBLS (section 3.3): the earliest slot at or after `start` from which `rate` is free for `duration`. (status, begin)."""
+    begin = -(-start // slot) * slot
+    i = index_at(times, n, begin)
+    while True:
+        if begin + duration > deadline:
+            return LATE, begin
+        next_change = times[i + 1] if i + 1 < n else _FOREVER
+        if free[i] < rate:
+            i += 1
+            while i < n and free[i] < rate:
+                i += 1
+            if i == n:
+                return (NEVER if limit == _FOREVER else OUT_OF_PROFILE), begin
+            begin = -(-times[i] // slot) * slot
+            continue
+        if next_change >= begin + duration or next_change == _FOREVER:
+            if begin + duration > limit:
+                return OUT_OF_PROFILE, begin
+            return FOUND, begin
+        i += 1
+
+
+@compiled
+def longest_run(times: Int64Array, free: Int64Array, n: int, start: int, end: int, rate: int, slot: int) -> int:
+    """Microseconds (whole slots) of the longest stretch inside [start, end) on which `rate` is free throughout."""
+    begin = -(-start // slot) * slot
+    end = end // slot * slot
+    i = index_at(times, n, begin)
+    best = 0
+    while begin < end:
+        next_change = times[i + 1] if i + 1 < n else _FOREVER
+        if free[i] >= rate:
+            run = min(next_change, end) // slot * slot - begin
+            best = max(best, run)
+        elif next_change < end:
+            begin = -(-next_change // slot) * slot
+        if next_change >= end:
+            return best
+        i += 1
+    return best
+
+
+@compiled
+def longest_constant(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    begin: int,
+    end: int,
+    bits: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+) -> int:
+    """The latest slot up to which one rate, free from `begin` on, can carry `bits`; `begin` itself when none can.
+
+    The rate that is free throughout falls as the stretch grows, so it is enough to look where it falls, and at `end`. Both ends on slots.
+    """
+    latest = begin
+    i = index_at(times, n, begin)
+    rate = min(free[i], rate_max) // channel * channel
+    while rate > 0 and rate >= rate_min:
+        i += 1
+        while i < n and times[i] < end and min(free[i], rate_max) // channel * channel >= rate:
+            i += 1
+        stop = end if i >= n or times[i] >= end else times[i] // slot * slot
+        if stop > begin and time_needed(bits, 0, rate) <= stop - begin:
+            latest = stop
+        if i >= n or times[i] >= end:
+            break
+        rate = min(free[i], rate_max) // channel * channel
+    return latest
+
+
+@compiled
+def most_constant(
+    times: Int64Array,
+    free: Int64Array,
+    n: int,
+    begin: int,
+    end: int,
+    rate_max: int,
+    rate_min: int,
+    channel: int,
+    slot: int,
+    most_bits: int,
+) -> int:
+    """Whole bits, at most `most_bits`, that one rate can carry from `begin` on, stopping when it likes until `end`. Both ends on slots."""
+    most = 0
+    i = index_at(times, n, begin)
+    rate = min(free[i], rate_max) // channel * channel
+    while rate > 0 and rate >= rate_min:
+        i += 1
+        while i < n and times[i] < end and min(free[i], rate_max) // channel * channel >= rate:
+            i += 1
+        stop = end if i >= n or times[i] >= end else times[i] // slot * slot
+        if stop > begin:
+            if time_needed(most_bits, 0, rate) <= stop - begin:
+                return most_bits
+            most = max(most, volume_in(rate, stop - begin)[0])
+        if i >= n or times[i] >= end:
+            break
+        rate = min(free[i], rate_max) // channel * channel
+    return most
 
 
 @compiled

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from broker.core import scans
+from broker.core import rectangles, scans
 from broker.core.plan import Plan, Rows, Segment
 from broker.core.profile import Profiles, profile_between, profiles
 from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
@@ -133,7 +133,7 @@ def constant(
     """One row at `rate_bps` (whole channels), for the holding time or until the volume is through: FBLS on one path."""
     duration = task.duration_us or round_up(-(-task.bits * US_PER_S // rate_bps), task.slot)
     for times, free, n, limit in source(task.path, calendars, begin_us, deadline_us):
-        status, begin = scans.fixed_bandwidth(
+        status, begin = rectangles.fixed_bandwidth(
             times, free, n, begin_us, deadline_us, limit,
             min(duration, FOREVER_US),  # an exabyte at 1 bit/s outgrows 64 bits, and no deadline lies so far ahead
             rate_bps, task.slot,

@@ -10,12 +10,11 @@ from bisect import bisect_left
 from dataclasses import replace
 from itertools import pairwise
 
-from broker.core import scans
+from broker.core import rectangles
 from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal, Rows
 from broker.core.profile import profile_between
-from broker.core.rectangles import least_height
 from broker.core.request import Request
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
 from broker.planners import along
@@ -122,7 +121,7 @@ def _least(task: Task) -> int:
 def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
     """Bytes that the one rate carries in the longest stretch on which it is free."""
     profile = profile_between(task.path, calendars, begin_us, task.deadline_us)
-    run = scans.longest_run(profile.times, profile.free, profile.n, begin_us, task.deadline_us, task.rate_max, task.slot)
+    run = rectangles.longest_run(profile.times, profile.free, profile.n, begin_us, task.deadline_us, task.rate_max, task.slot)
     return volume_of(task.rate_max, int(run))
 
 
@@ -132,7 +131,7 @@ def _least_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calenda
     if begin >= end:
         return None
     least = max(round_down(first_bps, task.channel), round_up(task.rate_min, task.channel), task.channel)
-    rate = least_height(along.rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
+    rate = rectangles.least_height(along.rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
     return None if rate < 0 else max(int(rate), first_bps)
 
 

@@ -10,7 +10,7 @@ which the most used link keeps the largest share free.
 from dataclasses import replace
 from fractions import Fraction
 
-from broker.core import scans
+from broker.core import rectangles
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
 from broker.core.profile import profile_between
@@ -78,7 +78,7 @@ def _most(request: Request, network: Network, calendars: Calendars) -> int:
         begin, end = round_up(request.not_before_us, task.slot), round_down(task.deadline_us, task.slot)
         if begin < end:
             profile = profile_between(task.path, calendars, begin, end)
-            bits = scans.most_constant(
+            bits = rectangles.most_constant(
                 profile.times, profile.free, profile.n, begin, end, task.rate_max, task.rate_min, task.channel, task.slot, task.bits
             )
             most = max(most, bits * US_PER_S // MICROBITS_PER_BYTE)
@@ -90,7 +90,7 @@ def _row(task: Task, not_before_us: int, calendars: Calendars) -> _Row | None:
     if begin >= end:
         return None
     profile = profile_between(task.path, calendars, begin, end)
-    latest = scans.longest_constant(
+    latest = rectangles.longest_constant(
         profile.times, profile.free, profile.n, begin, end, task.bits, task.rate_max, task.rate_min, task.channel, task.slot
     )
     if latest == begin:

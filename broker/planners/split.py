@@ -6,8 +6,9 @@ the sum. Since nothing that is carried earlier hinders what comes later, the fin
 rounding of rates: less than one bit/s or channel a path, where filling one path after the other is not optimal. Never later than on the
 best single path, because that plan is taken if it is not beaten.
 
-Not optimal in three respects: paths whose slots do not divide one another are not combined (the first ones count); at most `_MOST_PATHS`
-are; and limits on reprogramming are kept by falling back to one path where the split plan breaks them.
+Not optimal in four respects: paths whose slots do not divide one another are not combined (the first ones count); boundaries of a
+combination fall on its coarsest slot (finer paths alone are tried too); at most `_MOST_PATHS` are combined; and limits on reprogramming
+are kept by falling back to one path where the split plan breaks them.
 """
 
 from collections.abc import Iterator
@@ -50,49 +51,55 @@ class _Paths(NamedTuple):
 
 def earlier(request: Request, network: Network, calendars: Calendars, single: Plan | None) -> Plan | None:
     """The plan over several paths, if it finishes before the `single` one; else that one."""
-    paths = _paths(request, network)
-    if paths is None:
-        return single
-    deadline = paths.deadline_us if single is None else min(paths.deadline_us, single.finish_us - 1)
-    rows, _ = _rows(request, paths, calendars, deadline)
-    if not rows:
-        return single
-    plan = _plan(paths, _trimmed(request, paths, rows))
-    limits = limits_of(request.options, paths.slot)
-    return plan if limits is None or all(limits.kept_by(programmed) for programmed in _programmed(plan)) else single
+    best = single
+    for paths in _combinations(request, network):
+        deadline = paths.deadline_us if best is None else min(paths.deadline_us, best.finish_us - 1)
+        rows, _ = _rows(request, paths, calendars, deadline)
+        if rows:
+            plan = _plan(paths, _trimmed(request, paths, rows))
+            limits = limits_of(request.options, paths.slot)
+            if limits is None or all(limits.kept_by(programmed) for programmed in _programmed(plan)):
+                best = plan
+    return best
 
 
 def most_bits(request: Request, network: Network, calendars: Calendars) -> int:
     """Whole bits, at most those of the request, that the paths together carry by the deadline."""
-    paths = _paths(request, network)
-    if paths is None or limits_of(request.options, paths.slot) is not None:
+    if limits_of(request.options, 1) is not None:
         return 0
-    _, missing = _rows(request, paths, calendars, paths.deadline_us)
-    return paths.tasks[0].bits - missing
+    carried = (
+        paths.tasks[0].bits - _rows(request, paths, calendars, paths.deadline_us)[1] for paths in _combinations(request, network)
+    )
+    return max(carried, default=0)
 
 
-def _paths(request: Request, network: Network) -> _Paths | None:
-    """What the request may use side by side; None when that is less than two paths."""
+def _combinations(request: Request, network: Network) -> Iterator[_Paths]:
+    """What the request may use side by side: with each slot that candidates have, those whose slots divide it."""
     tasks = candidates(replace(request, rate_min_bps=None), network)
     if isinstance(tasks, Refusal):
-        return None
+        return
     together: list[Task] = []
     for task in tasks:
         if len(together) < _MOST_PATHS and all(task.slot % other.slot == 0 or other.slot % task.slot == 0 for other in together):
             together.append(task)
-    if len(together) < 2:
-        return None
+    for slot in sorted({task.slot for task in together}):
+        aligned = [task for task in together if task.slot <= slot]
+        if len(aligned) > 1:
+            yield _side_by_side(request, aligned)
+
+
+def _side_by_side(request: Request, tasks: list[Task]) -> _Paths:
     users: dict[str, set[int]] = {}
-    for index, task in enumerate(together):
+    for index, task in enumerate(tasks):
         for link_id in task.path:
             users.setdefault(link_id, set()).add(index)
     groups: dict[frozenset[int], list[str]] = {}
     for link_id, indices in users.items():
         groups.setdefault(frozenset(indices), []).append(link_id)
-    members = np.array([[index in group for group in groups] for index in range(len(together))], np.bool_)
-    channels = np.array([task.channel for task in together], np.int64)
-    rate_max = min(request.rate_max_bps or MAX_RATE_BPS, sum(task.rate_max for task in together), MAX_RATE_BPS)
-    return _Paths(together, list(groups.values()), members, channels, max(task.slot for task in together), rate_max)
+    members = np.array([[index in group for group in groups] for index in range(len(tasks))], np.bool_)
+    channels = np.array([task.channel for task in tasks], np.int64)
+    rate_max = min(request.rate_max_bps or MAX_RATE_BPS, sum(task.rate_max for task in tasks), MAX_RATE_BPS)
+    return _Paths(tasks, list(groups.values()), members, channels, max(task.slot for task in tasks), rate_max)
 
 
 def _rows(request: Request, paths: _Paths, calendars: Calendars, deadline_us: int) -> tuple[list[list[int]], int]:

@@ -8,7 +8,8 @@ what lies before an arrival can never matter again.
 import numpy as np
 
 from broker.core import scans
-from broker.core.scans import FOUND, Int64Array, add, compiled, fixed_bandwidth, index_at, time_needed, varying_bandwidth
+from broker.core.rectangles import fixed_bandwidth
+from broker.core.scans import FOUND, Int64Array, add, compiled, index_at, time_needed, varying_bandwidth
 from broker.core.units import FOREVER_US
 
 _FOREVER = FOREVER_US

@@ -2,6 +2,7 @@
 """Brute-force oracles: gamma(t) as one number per microsecond, and planning as counting slots. Slow, short, and written from the paper
 and the design, not from the code under test."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -22,8 +23,12 @@ MICROBITS_PER_BYTE = 8_000_000
 CASES = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
+# Every run draws new cases, so CI need not draw all of them every time: `make test EFFORT=100` does.
+EFFORT_PERCENT = int(os.environ.get("BWB_TEST_EFFORT", "25"))
+
+
 def cases(number: int) -> settings:
-    return settings(CASES, max_examples=number)
+    return settings(CASES, max_examples=max(number * EFFORT_PERCENT // 100, 5))
 
 
 @dataclass(frozen=True)

@@ -225,3 +225,18 @@ def test_a_split_that_needs_too_many_rows_goes_over_one_path() -> None:
     assert both.finish_us == 10
     one = PLANNER.plan(replace(request, options=Options(split=True, most_segments=1)), network, calendars)
     assert one == Plan((Segment(0, 12, 10 * MEGA, ("1",)),))
+
+
+def test_the_end_is_on_the_slots_of_the_paths_that_are_used() -> None:
+    """The third path would ask for slots of 5, but it is full: 56 bits at 16 a microsecond end at 4."""
+    links = [Link("1", "S", "D", 8 * MEGA), Link("2", "S", "D", 8 * MEGA), Link("3", "S", "D", 8 * MEGA, slot_us=5)]
+    network = Network(links)
+    calendars = {link.id: Calendar(link.capacity()) for link in links}
+    calendars["3"].book(0, 1_000, 8 * MEGA)
+    request = Request("r", "S", "D", 7, 0, options=Options(split=True))
+    answer = PLANNER.plan(request, network, calendars)
+    assert answer == Plan((Segment(0, 4, 8 * MEGA, ("1",)), Segment(0, 4, 8 * MEGA, ("2",))))
+    held = PLANNER.plan(replace(request, volume_bytes=None, duration_us=6, rate_min_bps=16 * MEGA), network, calendars)
+    assert held == Plan((Segment(0, 6, 8 * MEGA, ("1",)), Segment(0, 6, 8 * MEGA, ("2",))))
+    calendars["3"].release(0, 1_000, 8 * MEGA)
+    assert PLANNER.plan(request, network, calendars) == answer, "24 bits a microsecond, but over whole slots of 5"
