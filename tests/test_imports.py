@@ -17,6 +17,8 @@ FORBIDDEN_MODULES = {
     "asyncio", "glob", "io", "logging", "multiprocessing", "os", "pathlib", "platform", "random", "secrets", "shutil", "signal", "socket",
     "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
 }  # fmt: skip
+# The door to OR-Tools: while a solver runs in native code, a thread asks `cancelled`. It decides nothing.
+EXCUSED = {"broker/planners/optimal/solver.py": ["imports threading"]}
 FORBIDDEN_ATTRIBUTES = {"now", "utcnow", "today", "random", "default_rng", "fromtimestamp"}
 FORBIDDEN_CALLS = {"open", "print", "input", "exec", "eval", "__import__"}
 
@@ -47,7 +49,8 @@ def test_dependencies_go_one_way() -> None:
 
 @pytest.mark.parametrize("path", PURE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_core_and_planners_read_no_clock_and_draw_no_lots(path: Path) -> None:
-    assert list(impurities(path.read_text())) == []
+    excused = EXCUSED.get(str(path.relative_to(ROOT)), [])
+    assert [found.split(": ", 1)[1] for found in impurities(path.read_text())] == excused
 
 
 @pytest.mark.parametrize(
