@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan startup agent]"""
+"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan simulation startup agent]"""
 
 import json
 import os

@@ -98,6 +98,14 @@ def left_of(group: int) -> list[psutil.Process]:
     return found
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Its command line; nothing once it is dead, which may be just now."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # zombies, too
+        return []
+
+
 async def until(true: Callable[[], Awaitable[Any]], patience_s: float = 60) -> Any:
     async with asyncio.timeout(patience_s):
         while not (found := await true()):
@@ -151,7 +159,7 @@ async def test_a_worker_with_beat_settles_what_is_due_while_it_computes(
         print("expired late by", [f"{seconds:.2f} s" for seconds in late])
         assert {event.actor for event in events} == {"clock"} and max(late) < 4
         assert await computes(), "the job was over before anything was shown"
-        (work,) = [p for p in process.children(recursive=True) if "broker.jobs.work" in p.cmdline()]
+        (work,) = [p for p in process.children(recursive=True) if "broker.jobs.work" in words_of(p)]
         async with live.look.transaction() as connection:
             await jobs.cancel(connection, "sim_1", wall_clock(), "me")
 
@@ -191,7 +199,7 @@ async def test_a_worker_that_is_killed_in_the_middle(live: World, database_url: 
         process.kill()  # only the main process: what it started must end by itself
 
         async def gone() -> bool:
-            return not [p for p in left_of(process.pid) if "broker.jobs.work" in p.cmdline()]
+            return not [p for p in left_of(process.pid) if "broker.jobs.work" in words_of(p)]
 
         await until(gone, 5)
     job = await get(live, "sim_1")
