@@ -123,7 +123,8 @@ def _call(name: str, program: Program, limit_s: float, cancelled: Callable[[], b
     from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2
     from ortools.math_opt.core.python import solver
 
-    with _watched(cancelled) as interrupter:
+    # GSCIP takes no interrupter without complaints on standard error: it runs to its limit, or is killed with its process.
+    with _watched(None if name == "gscip" else cancelled) as interrupter:
         result: result_pb2.SolveResultProto = solver.solve(
             _model(program),
             parameters_pb2.SolverTypeProto.Value(f"SOLVER_TYPE_{name.upper()}"),
