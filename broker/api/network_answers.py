@@ -7,7 +7,6 @@ from broker.api.render import Json, time_or_none
 from broker.api.schemas import LinkBody, Step
 from broker.core.network import Link
 from broker.core.request import FieldProblem
-from broker.core.units import format_time
 from broker.desk.losses import Outcome
 from broker.desk.problems import Problem
 
@@ -50,21 +49,6 @@ def refuse(found: Sequence[FieldProblem]) -> None:
     if found:
         errors = [{"field": field, "detail": detail} for field, detail in found[:_MOST_ERRORS]]
         raise Problem("invalid", "; ".join(f"{field}: {detail}" for field, detail in found[:3]), {"errors": errors})
-
-
-def topology_link(link: Link) -> Json:
-    """As in NET.json."""
-    return {
-        "id": link.id,
-        "source": link.source,
-        "target": link.target,
-        "capacity_bps": link.capacity_bps,
-        "mtu_bytes": link.mtu_bytes,
-        "channel_bps": link.channel_bps,
-        "slot_us": link.slot_us,
-        "metric": link.metric,
-        "available": [{"from": format_time(begin), "bps": bps} for begin, bps in link.available],
-    }
 
 
 def settled(outcomes: Sequence[Outcome], preview: bool) -> Json:

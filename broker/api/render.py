@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from fastapi import Response
 
+from broker.core.link_document import document_of
 from broker.core.plan import Plan, Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
@@ -169,17 +170,8 @@ def preview(record: Transfer, freed: Iterable[Segment], links: Mapping[str, Link
 
 def link(record: LinkRecord, reverse: str | None) -> Json:
     """`reverse` is the link back between the same two nodes."""
-    described = record.link
     return {
-        "id": described.id,
-        "source": described.source,
-        "target": described.target,
-        "capacity_bps": described.capacity_bps,
-        "mtu_bytes": described.mtu_bytes,
-        "channel_bps": described.channel_bps,
-        "slot_us": described.slot_us,
-        "metric": described.metric,
-        "available": [{"from": format_time(begin), "bps": bps} for begin, bps in described.available],
+        **document_of(record.link),
         "windows": [window(item) for item in record.windows],
         "reverse": reverse,
         "host": record.host,

@@ -11,10 +11,11 @@ import typer
 
 from broker.cli import context, plot, topologies
 from broker.cli.context import AsJson, StateDir
-from broker.cli.network_file import BadFile, document_of, read_network
+from broker.cli.network_file import BadFile, read_network
 from broker.cli.quantities import DURATION, RATE, STEP, WHEN, show_rate
 from broker.client import ProblemError
 from broker.client.documents import Link, LinkChange, Settled, TopologyChange
+from broker.core.link_document import document_of
 from broker.core.network import Link as NetworkLink
 
 link = context.command_group("Links: directed, with a capacity that may change over time.")

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 
 from broker.core.network import Link, Network
 from broker.core.request import DEFAULT_PATHS, FieldProblem, Options, Request
-from broker.core.units import MAX_TIME_US, US_PER_S, format_time, parse_time
+from broker.core.units import MAX_TIME_US, US_PER_S, parse_time
 
 _MOST_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones say it all
 
@@ -49,21 +49,6 @@ def read_network(path: Path) -> NetworkFile:
     links = [entry.link() for entry in document.links]
     _check(path, "links", links)
     return NetworkFile(Network(links), _ignored(document, document.links))
-
-
-def document_of(link: Link) -> dict[str, Any]:
-    """A link as NET.json has it."""
-    return {
-        "id": link.id,
-        "source": link.source,
-        "target": link.target,
-        "capacity_bps": link.capacity_bps,
-        "mtu_bytes": link.mtu_bytes,
-        "channel_bps": link.channel_bps,
-        "slot_us": link.slot_us,
-        "metric": link.metric,
-        "available": [{"from": format_time(begin), "bps": bps} for begin, bps in link.available],
-    }
 
 
 def read_requests(path: Path, paths: int = DEFAULT_PATHS) -> RequestsFile:

@@ -7,12 +7,12 @@ important first, and each that could not keep its promise says why.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import Window
+from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.core.units import format_time
 from broker.desk.admit import Policy
@@ -51,7 +51,7 @@ class CreateLinks:
             raise Problem.of_field("id", str(exists), "exists") from None
         await batch.books.load_topology(connection)
         for link in self.links:
-            batch.event(Event(batch.now_us, self.actor, "link.created", "link", link.id, None, describe(link)))
+            batch.event(Event(batch.now_us, self.actor, "link.created", "link", link.id, None, document_of(link)))
         return [batch.books.records[link.id] for link in self.links]
 
 
@@ -72,7 +72,9 @@ class ChangeLink:
 
         async def write() -> None:
             await bookings.update_links(connection, [link], batch.now_us)
-            batch.event(Event(batch.now_us, self.actor, "link.changed", "link", link.id, describe(record.link), describe(link)))
+            batch.event(
+                Event(batch.now_us, self.actor, "link.changed", "link", link.id, document_of(record.link), document_of(link))
+            )
 
         return await change_one(connection, batch, link, write, self.actor, self.replan, self.policy)
 
@@ -140,7 +142,7 @@ class DeleteLink:
         refuse_to_break(displaced, self.replan, f"deleting {self.link_id}")
         before = give_back(batch, displaced)
         await bookings.delete_links(connection, [self.link_id], batch.now_us)
-        batch.event(Event(batch.now_us, self.actor, "link.deleted", "link", self.link_id, describe(record.link), None))
+        batch.event(Event(batch.now_us, self.actor, "link.deleted", "link", self.link_id, document_of(record.link), None))
         await batch.books.load_topology(connection)
         outcomes = await plan_anew(
             connection, batch, displaced, before, self.actor, self.policy, {self.link_id: f"link {self.link_id} was deleted"}
@@ -208,17 +210,3 @@ async def change_one(
     await batch.books.load_topology(connection)
     outcomes = await plan_anew(connection, batch, displaced, before, actor, policy)
     return LinkChange(batch.books.records[link.id], outcomes)
-
-
-def describe(link: Link) -> dict[str, Any]:
-    """A link for the audit log."""
-    return {
-        "source": link.source,
-        "target": link.target,
-        "capacity_bps": link.capacity_bps,
-        "mtu_bytes": link.mtu_bytes,
-        "channel_bps": link.channel_bps,
-        "slot_us": link.slot_us,
-        "metric": link.metric,
-        "available": [list(step) for step in link.available],
-    }

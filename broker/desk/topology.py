@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch
-from broker.desk.links import NOTHING, describe
+from broker.desk.links import NOTHING
 from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
 from broker.desk.problems import Problem
 from broker.store import bookings
@@ -130,8 +131,8 @@ class PutTopology:
         deleted: Sequence[str],
     ) -> None:
         def note(action: str, link_id: str, now: Link | None) -> None:
-            before = describe(present[link_id].link) if link_id in present else None
-            after = None if now is None else describe(now)
+            before = document_of(present[link_id].link) if link_id in present else None
+            after = None if now is None else document_of(now)
             batch.event(Event(batch.now_us, self.actor, action, "link", link_id, before, after))
 
         for link in created:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """POST /v1/simulations, by a worker."""
 
+from broker.core.link_document import link_of
 from broker.jobs.run import Run
 from broker.jobs.simulation_work import SimulationTask
-from broker.simulate.network_document import link_of
 from broker.store import bookings
 
 

@@ -173,7 +173,7 @@ def test_names_are_listed(bwb: Bwb) -> None:
 @pytest.mark.parametrize("group", ["backbone", "caida", "gabriel/25", "sndlib", "topozoo"])
 def test_every_network_of_topohub_makes_links_that_the_broker_takes(group: str) -> None:
     from broker.api.schemas import LinkBody
-    from broker.cli.network_file import document_of
+    from broker.core.link_document import document_of
 
     chosen = topologies.names(f"{group}/")
     for name in chosen[:: max(len(chosen) // 12, 1)]:

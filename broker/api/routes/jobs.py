@@ -13,7 +13,9 @@ from broker.api import paging
 from broker.api import queue as queues
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, Submitter
 from broker.api.job_schemas import JobOut, JobPage, NetworkBody, PlanBody, SimulationBody
+from broker.api.network_answers import link_of
 from broker.api.routes.transfers import REFUSALS, IdempotencyKey
+from broker.core.link_document import document_of
 from broker.core.network import Link, Network
 from broker.core.request import FieldProblem
 from broker.core.units import format_time
@@ -21,7 +23,6 @@ from broker.desk.problems import Problem
 from broker.desk.reoptimise import Agreement, Apply
 from broker.fleet.tokens import Principal, Scope
 from broker.simulate import Specification, SpecificationError
-from broker.simulate.network_document import link_of
 from broker.simulate.sheet import as_csv
 from broker.store import bookings, jobs, transfers
 from broker.store.jobs import Job, JobState, Kind
@@ -84,14 +85,15 @@ async def simulate(
     wanted = body.model_extra or {}
     try:
         specification = Specification.from_document(wanted)
-        network = Network(await _links(broker, body.network))
-        problems = [*specification.problems(network)]
+        links = await _links(broker, body.network)
+        problems = [*specification.problems(Network(links))]
     except SpecificationError as error:
         problems = [*error.problems]
     if problems:
         errors = [{"field": problem.field, "detail": problem.detail} for problem in problems[:MOST_ERRORS]]
         raise Problem("invalid", "; ".join(f"{e['field']}: {e['detail']}" for e in errors[:3]), {"errors": errors})
-    request = {"network": "current" if body.network == "current" else body.network.model_dump(mode="json", by_alias=True), **wanted}
+    network = "current" if body.network == "current" else {"links": [document_of(link) for link in links]}
+    request = {"network": network, **wanted}
     key = queues.key_of(caller, idempotency_key, await http.body(), Kind.SIMULATION)
     return await queues.queue(broker, caller, Kind.SIMULATION, request, key)
 
@@ -99,7 +101,7 @@ async def simulate(
 async def _links(broker: Broker, wanted: Literal["current"] | NetworkBody) -> list[Link]:
     """Raises SpecificationError."""
     if isinstance(wanted, NetworkBody):
-        links = [link_of(document) for document in wanted.model_dump()["links"]]
+        links = [link_of(item) for item in wanted.links]
         problems = [
             FieldProblem(f"network.links[{i}].{problem.field}", problem.detail)
             for i, link in enumerate(links)

@@ -9,6 +9,7 @@ from broker.api import network_answers, render
 from broker.api.context import BrokerDependency, ExpectedRevision, Operator, Reader, etag
 from broker.api.network_schemas import TopologyBody, TopologyChangeOut, TopologyOut
 from broker.api.routes.transfers import REFUSALS
+from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.core.request import FieldProblem
 from broker.desk.command import Preview
@@ -25,7 +26,7 @@ async def show(broker: BrokerDependency, _: Reader) -> Response:
         # The revision first: what a change in between adds is then met with a revision that is too old, never the other way round.
         revision = await bookings.topology_version(connection)
         records = await bookings.load_links(connection)
-    links = [network_answers.topology_link(record.link) for record in records.values() if record.host is None]
+    links = [document_of(record.link) for record in records.values() if record.host is None]
     return render.answer({"links": links, "revision": revision}, headers={"ETag": etag(revision)})
 
 
