@@ -59,6 +59,8 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
         "label": record.label,
         "payload": record.payload,
         "mechanism": record.mechanism,
+        "after": record.after,
+        "signal": record.signal,
         "metadata": record.metadata,
         "plan": plan(record.planner, record.segments, links),
         "promised_finish": time_or_none(record.promised_us),

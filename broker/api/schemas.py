@@ -29,15 +29,47 @@ from broker.fleet.tokens import Scope
 
 SECONDS_A_YEAR = 366 * 86_400
 
+Mechanism = Literal["pacing", "htb", "fq", "window", "userland"]
+Ports = Annotated[str, StringConstraints(strict=True, max_length=11, pattern=r"^[0-9]{1,5}(-[0-9]{1,5})?$")]
+TransferId = Annotated[str, StringConstraints(strict=True, max_length=64, pattern=r"^[a-z0-9_]+$")]
+
+
+class FlowMatch(Body):
+    """The packets of an observed transfer, as its source host sends them."""
+
+    protocol: Literal["tcp", "udp"] = "tcp"
+    address: Annotated[str, StringConstraints(strict=True, max_length=45)] | None = Field(
+        default=None, description="IP address that they go to; default: that of the destination host's agent"
+    )
+    source_ports: Ports | None = Field(default=None, description='"5001" or "5001-5010"')
+    destination_ports: Ports | None = Field(default=None, description='"5001" or "5001-5010"')
+
 
 class Payload(Body):
-    """What a managed transfer moves."""
+    """What a managed transfer moves, or which packets an observed one consists of."""
 
-    path: FilePath = Field(description="file to send, relative to the sender's served folder")
+    path: FilePath | None = Field(default=None, description="file to send, relative to the sender's served folder (managed)")
     destination_path: FilePath | None = Field(
         default=None, description="where to put it, relative to the receiver's folder; default: as `path`"
     )
     overwrite: bool = Field(default=False, strict=True)
+    match: FlowMatch | None = Field(default=None, description="which packets (observed)")
+
+
+class StartSignal(Body):
+    """On what a transfer starts that has a predecessor (`after`), and what happens when the signal does not come (RR-6205, section 2.2)."""
+
+    kind: Literal["clock", "direct", "broker"] = Field(
+        default="direct", description="the booked time; a handshake with the predecessor's sender; a word of the broker"
+    )
+    timeout_s: Annotated[Seconds, Field(ge=0.01, le=60)] | None = Field(
+        default=None,
+        description="so long after the booked start, or after the predecessor was last heard, the signal counts as lost",
+    )
+    on_timeout: Literal["start", "cancel"] = "start"
+    on_overrun: Literal["delay", "fallback"] = Field(
+        default="delay", description="a predecessor that is late holds this one up (delay), or goes on at its fallback rate"
+    )
 
 
 Duration = Annotated[Seconds, Field(le=SECONDS_A_YEAR)]
@@ -66,7 +98,11 @@ class TransferRequest(Body):
     hold: bool = Field(default=False, strict=True, description="book, but wait for a commit")
     mode: Literal["reserve", "managed", "wrapped", "observed"] | None = None
     payload: Payload | None = None
-    mechanism: Literal["pacing"] | None = None
+    mechanism: Mechanism | None = Field(
+        default=None, description="how its hosts hold it to the rate; default: what the host prefers"
+    )
+    after: TransferId | None = Field(default=None, description="the transfer whose end starts this one")
+    signal: StartSignal | None = Field(default=None, description="with `after`; default: direct")
     metadata: Json | None = None
     paths: Paths = Field(default=DEFAULT_PATHS, description="how many of the shortest loop-free paths a plan may choose from")
     path: Path | None = Field(default=None, description="this path and no other")
@@ -205,6 +241,42 @@ class Peer(BaseModel):
     tls_fingerprint: str | None
 
 
+class SignalPeer(BaseModel):
+    """The sender at the other end of a start signal."""
+
+    transfer_id: str
+    host: str
+    data_address: str
+    key: str = Field(description="64 hex digits, shared by the two senders of this pair, by nobody else")
+
+
+class StartAfter(BaseModel):
+    """What a successor's sender waits for."""
+
+    predecessor: SignalPeer
+    kind: Literal["clock", "direct", "broker"]
+    early_from: str | None = Field(description="from here on a signal may start it before its first segment; null: never")
+    timeout_us: int
+    on_timeout: Literal["start", "cancel"]
+    released: bool = Field(description="the predecessor has ended, says the broker: start as if signalled")
+
+
+class EndSignal(BaseModel):
+    """Whom a predecessor's sender tells that the link is free."""
+
+    successor: SignalPeer
+    kind: Literal["clock", "direct", "broker"]
+    timeout_us: int
+    on_overrun: Literal["delay", "fallback"]
+
+
+class FlowMatchOut(BaseModel):
+    protocol: Literal["tcp", "udp"]
+    address: str
+    source_ports: str | None
+    destination_ports: str | None
+
+
 class Assignment(BaseModel):
     transfer_id: str
     role: Literal["send", "receive"]
@@ -218,7 +290,10 @@ class Assignment(BaseModel):
     segments: list[AssignedSegment]
     deadline: str | None
     paused: bool
-    mechanism: str
+    mechanism: Mechanism | None = Field(description="null: what the host prefers")
+    match: FlowMatchOut | None = Field(description="the packets of an observed transfer")
+    start_after: StartAfter | None = Field(description="for the sender of a successor")
+    end_signals: list[EndSignal] = Field(description="for the sender of a predecessor")
     peer: Peer
     key: str
 
@@ -246,10 +321,10 @@ class AboutAgent(Body):
 
 
 class AgentReport(Body):
-    transfer_id: Annotated[str, StringConstraints(strict=True, max_length=64, pattern=r"^[a-z0-9_]+$")]
+    transfer_id: TransferId
     sequence: Annotated[int, Field(strict=True, ge=1, le=2**62)]
     at: Time
-    kind: Literal["started", "progress", "shortfall", "finished", "sent", "failed"]
+    kind: Literal["started", "progress", "shortfall", "finished", "sent", "failed", "signal"]
     bytes: Annotated[int, Field(strict=True, ge=0, le=10**18)] | None = None
     rate_bps: RateOrZero | None = None
     applied_rate_bps: RateOrZero | None = None
@@ -332,6 +407,8 @@ class TransferOut(BaseModel):
     label: str | None
     payload: dict[str, Any] | None
     mechanism: str | None
+    after: str | None
+    signal: dict[str, Any] | None
     metadata: dict[str, Any] | None
     plan: PlanOut
     promised_finish: str | None

@@ -52,6 +52,8 @@ class Transfer(TypedDict):
     label: str | None
     payload: dict[str, Any] | None
     mechanism: str | None
+    after: str | None
+    signal: dict[str, Any] | None
     metadata: dict[str, Any] | None
     plan: Plan
     promised_finish: str | None

@@ -84,6 +84,8 @@ class Ask:
     mode: str | None = None
     payload: dict[str, Any] | None = None
     mechanism: str | None = None
+    after: str | None = None
+    signal: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     options: Options = NO_OPTIONS
     best_effort: bool = False
@@ -196,6 +198,8 @@ class Admit:
             label=ask.label,
             payload=ask.payload,
             mechanism=ask.mechanism,
+            after=ask.after,
+            signal=ask.signal,
             metadata=ask.metadata,
             segments=plan.segments,
             start_us=plan.start_us,

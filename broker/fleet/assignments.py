@@ -60,7 +60,10 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secr
         ],
         "deadline": None if transfer.deadline_us is None else format_time(transfer.deadline_us),
         "paused": transfer.paused,
-        "mechanism": transfer.mechanism or "pacing",
+        "mechanism": transfer.mechanism,
+        "match": None,
+        "start_after": None,
+        "end_signals": [],
         "peer": {
             "host": peer_name,
             "data_address": peer.data_address if peer else "",

@@ -120,6 +120,8 @@ transfers = Table(
     Column("label", Text),
     Column("payload", JSONB),
     Column("mechanism", Text),
+    Column("after", Text, comment="the transfer whose end starts this one"),
+    Column("signal", JSONB, comment="on what it starts then, and what happens when the signal does not come"),
     Column("metadata", JSONB),
     Column("segments", JSONB, nullable=False, comment="[[begin_us, end_us, rate_bps, [link, ...]], ...]"),
     Column("start_us", BigInteger),
@@ -142,6 +144,11 @@ transfers = Table(
     Column("updated_us", BigInteger, nullable=False),
 )
 # The live ones are few beside the history; every periodic job and every agent asks for them.
+Index(
+    "ix_transfers_live_after",
+    transfers.c.after,
+    postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE') AND after IS NOT NULL"),
+)
 Index("ix_transfers_live", transfers.c.finish_us, postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE')"))
 Index(
     "ix_transfers_live_source", transfers.c.source, postgresql_where=text("state IN ('RESERVED', 'ACTIVE') AND mode <> 'reserve'")

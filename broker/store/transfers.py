@@ -44,6 +44,8 @@ class Transfer:
     label: str | None
     payload: Json | None
     mechanism: str | None
+    after: str | None
+    signal: Json | None
     metadata: Json | None
     segments: tuple[Segment, ...]
     start_us: int | None
@@ -111,7 +113,7 @@ _COLUMNS = tuple(field.name for field in fields(Transfer))
 _values = attrgetter(*_COLUMNS)
 _STATE, _SEGMENTS = _COLUMNS.index("state"), _COLUMNS.index("segments")
 _OPTIONS = _COLUMNS.index("options")
-_JSON = tuple(_COLUMNS.index(name) for name in ("options", "payload", "metadata", "reason"))
+_JSON = tuple(_COLUMNS.index(name) for name in ("options", "payload", "signal", "metadata", "reason"))
 _OPTION_NAMES = tuple(field.name for field in fields(Options))
 _SELECT = select(*(transfers.c[name] for name in _COLUMNS))
 

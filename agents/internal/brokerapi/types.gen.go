@@ -15,6 +15,7 @@ const (
 	Progress  AgentReportKind = "progress"
 	Sent      AgentReportKind = "sent"
 	Shortfall AgentReportKind = "shortfall"
+	Signal    AgentReportKind = "signal"
 	Started   AgentReportKind = "started"
 )
 
@@ -31,7 +32,36 @@ func (e AgentReportKind) Valid() bool {
 		return true
 	case Shortfall:
 		return true
+	case Signal:
+		return true
 	case Started:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AssignmentMechanism.
+const (
+	Fq       AssignmentMechanism = "fq"
+	Htb      AssignmentMechanism = "htb"
+	Pacing   AssignmentMechanism = "pacing"
+	Userland AssignmentMechanism = "userland"
+	Window   AssignmentMechanism = "window"
+)
+
+// Valid indicates whether the value is a known member of the AssignmentMechanism enum.
+func (e AssignmentMechanism) Valid() bool {
+	switch e {
+	case Fq:
+		return true
+	case Htb:
+		return true
+	case Pacing:
+		return true
+	case Userland:
+		return true
+	case Window:
 		return true
 	default:
 		return false
@@ -95,6 +125,102 @@ func (e AssignmentState) Valid() bool {
 	}
 }
 
+// Defines values for EndSignalKind.
+const (
+	EndSignalKindBroker EndSignalKind = "broker"
+	EndSignalKindClock  EndSignalKind = "clock"
+	EndSignalKindDirect EndSignalKind = "direct"
+)
+
+// Valid indicates whether the value is a known member of the EndSignalKind enum.
+func (e EndSignalKind) Valid() bool {
+	switch e {
+	case EndSignalKindBroker:
+		return true
+	case EndSignalKindClock:
+		return true
+	case EndSignalKindDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EndSignalOnOverrun.
+const (
+	Delay    EndSignalOnOverrun = "delay"
+	Fallback EndSignalOnOverrun = "fallback"
+)
+
+// Valid indicates whether the value is a known member of the EndSignalOnOverrun enum.
+func (e EndSignalOnOverrun) Valid() bool {
+	switch e {
+	case Delay:
+		return true
+	case Fallback:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FlowMatchOutProtocol.
+const (
+	TCP FlowMatchOutProtocol = "tcp"
+	UDP FlowMatchOutProtocol = "udp"
+)
+
+// Valid indicates whether the value is a known member of the FlowMatchOutProtocol enum.
+func (e FlowMatchOutProtocol) Valid() bool {
+	switch e {
+	case TCP:
+		return true
+	case UDP:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StartAfterKind.
+const (
+	StartAfterKindBroker StartAfterKind = "broker"
+	StartAfterKindClock  StartAfterKind = "clock"
+	StartAfterKindDirect StartAfterKind = "direct"
+)
+
+// Valid indicates whether the value is a known member of the StartAfterKind enum.
+func (e StartAfterKind) Valid() bool {
+	switch e {
+	case StartAfterKindBroker:
+		return true
+	case StartAfterKindClock:
+		return true
+	case StartAfterKindDirect:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StartAfterOnTimeout.
+const (
+	Cancel StartAfterOnTimeout = "cancel"
+	Start  StartAfterOnTimeout = "start"
+)
+
+// Valid indicates whether the value is a known member of the StartAfterOnTimeout enum.
+func (e StartAfterOnTimeout) Valid() bool {
+	switch e {
+	case Cancel:
+		return true
+	case Start:
+		return true
+	default:
+		return false
+	}
+}
+
 // AboutAgent defines model for AboutAgent.
 type AboutAgent struct {
 	Capabilities   *map[string]interface{} `json:"capabilities,omitempty"`
@@ -139,22 +265,36 @@ type AssignedSegment struct {
 
 // Assignment defines model for Assignment.
 type Assignment struct {
-	Deadline        *string           `json:"deadline"`
-	DestinationPath *string           `json:"destination_path"`
-	Key             string            `json:"key"`
-	Mechanism       string            `json:"mechanism"`
-	Mode            AssignmentMode    `json:"mode"`
-	Overwrite       bool              `json:"overwrite"`
-	Paused          bool              `json:"paused"`
-	Peer            Peer              `json:"peer"`
-	PlanRevision    int64             `json:"plan_revision"`
-	Role            AssignmentRole    `json:"role"`
-	Segments        []AssignedSegment `json:"segments"`
-	SourcePath      *string           `json:"source_path"`
-	State           AssignmentState   `json:"state"`
-	TransferID      string            `json:"transfer_id"`
-	VolumeBytes     int64             `json:"volume_bytes"`
+	Deadline        *string `json:"deadline"`
+	DestinationPath *string `json:"destination_path"`
+
+	// EndSignals for the sender of a predecessor
+	EndSignals []EndSignal `json:"end_signals"`
+	Key        string      `json:"key"`
+
+	// Match the packets of an observed transfer
+	Match *FlowMatchOut `json:"match"`
+
+	// Mechanism null: what the host prefers
+	Mechanism    *AssignmentMechanism `json:"mechanism"`
+	Mode         AssignmentMode       `json:"mode"`
+	Overwrite    bool                 `json:"overwrite"`
+	Paused       bool                 `json:"paused"`
+	Peer         Peer                 `json:"peer"`
+	PlanRevision int64                `json:"plan_revision"`
+	Role         AssignmentRole       `json:"role"`
+	Segments     []AssignedSegment    `json:"segments"`
+	SourcePath   *string              `json:"source_path"`
+
+	// StartAfter for the sender of a successor
+	StartAfter  *StartAfter     `json:"start_after"`
+	State       AssignmentState `json:"state"`
+	TransferID  string          `json:"transfer_id"`
+	VolumeBytes int64           `json:"volume_bytes"`
 }
+
+// AssignmentMechanism defines model for Assignment.Mechanism.
+type AssignmentMechanism string
 
 // AssignmentMode defines model for Assignment.Mode.
 type AssignmentMode string
@@ -174,6 +314,22 @@ type Assignments struct {
 	ServerTime      time.Time    `json:"server_time"`
 }
 
+// EndSignal Whom a predecessor's sender tells that the link is free.
+type EndSignal struct {
+	Kind      EndSignalKind      `json:"kind"`
+	OnOverrun EndSignalOnOverrun `json:"on_overrun"`
+
+	// Successor The sender at the other end of a start signal.
+	Successor SignalPeer `json:"successor"`
+	TimeoutUs int64      `json:"timeout_us"`
+}
+
+// EndSignalKind defines model for EndSignal.Kind.
+type EndSignalKind string
+
+// EndSignalOnOverrun defines model for EndSignal.OnOverrun.
+type EndSignalOnOverrun string
+
 // EnrolBody defines model for EnrolBody.
 type EnrolBody struct {
 	AgentVersion   *string                 `json:"agent_version,omitempty"`
@@ -190,6 +346,17 @@ type Enrolment struct {
 	Node       string    `json:"node"`
 	ServerTime time.Time `json:"server_time"`
 }
+
+// FlowMatchOut defines model for FlowMatchOut.
+type FlowMatchOut struct {
+	Address          string               `json:"address"`
+	DestinationPorts *string              `json:"destination_ports"`
+	Protocol         FlowMatchOutProtocol `json:"protocol"`
+	SourcePorts      *string              `json:"source_ports"`
+}
+
+// FlowMatchOutProtocol defines model for FlowMatchOut.Protocol.
+type FlowMatchOutProtocol string
 
 // IgnoredReport defines model for IgnoredReport.
 type IgnoredReport struct {
@@ -220,6 +387,37 @@ type ReportsTaken struct {
 	Revision   int64           `json:"revision"`
 	ServerTime time.Time       `json:"server_time"`
 }
+
+// SignalPeer The sender at the other end of a start signal.
+type SignalPeer struct {
+	DataAddress string `json:"data_address"`
+	Host        string `json:"host"`
+
+	// Key 64 hex digits, shared by the two senders of this pair, by nobody else
+	Key        string `json:"key"`
+	TransferID string `json:"transfer_id"`
+}
+
+// StartAfter What a successor's sender waits for.
+type StartAfter struct {
+	// EarlyFrom from here on a signal may start it before its first segment; null: never
+	EarlyFrom *string             `json:"early_from"`
+	Kind      StartAfterKind      `json:"kind"`
+	OnTimeout StartAfterOnTimeout `json:"on_timeout"`
+
+	// Predecessor The sender at the other end of a start signal.
+	Predecessor SignalPeer `json:"predecessor"`
+
+	// Released the predecessor has ended, says the broker: start as if signalled
+	Released  bool  `json:"released"`
+	TimeoutUs int64 `json:"timeout_us"`
+}
+
+// StartAfterKind defines model for StartAfter.Kind.
+type StartAfterKind string
+
+// StartAfterOnTimeout defines model for StartAfter.OnTimeout.
+type StartAfterOnTimeout string
 
 // TakenReport defines model for TakenReport.
 type TakenReport struct {

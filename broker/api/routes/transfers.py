@@ -85,6 +85,8 @@ def ask(body: TransferRequest, transfer_id: str) -> Ask:
         mode=body.mode,
         payload=None if body.payload is None else body.payload.model_dump(),
         mechanism=body.mechanism,
+        after=body.after,
+        signal=None if body.signal is None else body.signal.model_dump(),
         metadata=body.metadata,
         options=_options(body),
         best_effort=body.best_effort,

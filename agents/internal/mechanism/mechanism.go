@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mechanism holds the connections of a transfer to its booked rate, by one of the rate mechanisms of RR-6205
+// (section 2.1): the sender's own timer, the round trip, a kernel timer, or the pacing of packets.
+package mechanism
+
+import "net/netip"
+
+// Name is how the API calls a mechanism.
+type Name string
+
+const (
+	Pacing   Name = "pacing"   // SO_MAX_PACING_RATE: every packet has its time; needs no privilege and no qdisc
+	HTB      Name = "htb"      // a class of the HTB qdisc: kernel timer, token bucket
+	FQ       Name = "fq"       // pacing, carried out by the fq qdisc
+	Window   Name = "window"   // no more in flight than rate x round-trip time
+	Userland Name = "userland" // a token bucket in the sender's own process
+)
+
+// Report says of one mechanism whether this host can use it, and if not, why.
+type Report struct {
+	Name      Name   `json:"name"`
+	Available bool   `json:"available"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Socket is a TCP connection that can be held to a rate: one of this process, or a duplicate of another's.
+type Socket interface {
+	// Control calls f with the descriptor, which is valid only inside of f.
+	Control(f func(fd uintptr)) error
+	Local() netip.AddrPort
+	Remote() netip.AddrPort
+}
+
+// Limiter holds all sockets of one transfer, together, to one rate of payload. It is not safe for concurrent use.
+type Limiter interface {
+	Name() Name
+	// Attach begins to hold a socket; a second time is a no-op.
+	Attach(s Socket) error
+	// Detach lets go of a socket that is closed, and gives its share to the others.
+	Detach(s Socket)
+	// SetRate sets the payload rate in bit/s (0: send as little as the mechanism can) and answers what the kernel, read
+	// back, now holds to.
+	SetRate(rateBps int64) (heldBps int64, err error)
+	// Close undoes everything on the host that was done for this transfer.
+	Close() error
+}
