@@ -22,14 +22,17 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
 
-.PHONY: help setup build up demo test check bench fmt lint types imports contract vet
+.PHONY: help setup tools build up demo test check bench experiment-endhost packages fmt lint types imports contract vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
 setup: ## bring what is missing: Python packages, Go
 	@flock Makefile .ci/setup
 
-build: setup $(AGENT) ## build the agent
+tools: ## what the tests in network namespaces run beside our own: rsync, rclone, iperf3, ... (installed as root, else named)
+	@.ci/lab-tools
+
+build: setup $(AGENT) ## build the agent and the gateway
 
 $(AGENT): $(AGENT_SOURCES) | setup
 	cd agents && flock ../Makefile $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
@@ -41,7 +44,7 @@ up: build ## run the whole broker on this machine (ctrl-C stops it)
 demo: build ## a broker, two hosts and transfers between them, to watch
 	@exec $(BIN)/python -m broker.cli.demo
 
-test: build ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
+test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
 	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
 	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(ALONE:%=--ignore=%)' \
@@ -51,6 +54,9 @@ test: build ## everything that CI runs; EFFORT=100 draws all cases of the proper
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench
+
+experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as root, some 40 minutes; goes on where it was stopped)
+	@exec $(BIN)/python -m tests.experiments.endhost
 
 check: lint types imports contract vet ## lint, types, import rules, generated-code drift
 
