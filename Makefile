@@ -24,7 +24,7 @@ WHOLE := tests/embedded
 
 .PHONY: help setup tools build up demo test check bench experiment-endhost packages fmt lint types imports contract vet
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
 setup: ## bring what is missing: Python packages, Go
 	@flock Makefile .ci/setup
