@@ -61,13 +61,15 @@ def reoptimise_command(
     project: Annotated[str | None, typer.Option(help="Only transfers of this project may move.")] = None,
     link: Annotated[list[str] | None, typer.Option(help="Only transfers booked on this link. Repeat for several.")] = None,
     transfer: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this transfer. Repeat for several.")] = None,
-    time_limit: Annotated[int, typer.Option(parser=DURATION, metavar="DURATION", help="For the solver: 1s to 10min.")] = 30
-    * US_PER_S,
+    time_limit: Annotated[
+        int, typer.Option(parser=DURATION, metavar="DURATION", show_default="30s", help="For the solver: 1s to 10min.")
+    ] = 30 * US_PER_S,
     review: Annotated[
         int,
         typer.Option(
             parser=DURATION,
             metavar="DURATION",
+            show_default="2min",
             help="Without --apply: how long the result can be applied. What is booked until then stays as it is.",
         ),
     ] = 120 * US_PER_S,
