@@ -311,6 +311,12 @@ class AgentClock(Body):
     error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)]
     adjtimex_error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)] | None = None
     synchronised: bool | None = Field(default=None, strict=True)
+    steps: Annotated[int, Field(strict=True, ge=0, le=2**31)] = Field(
+        default=0, description="how often the broker's clock was seen to step since the agent started"
+    )
+    last_step_us: Annotated[int, Field(strict=True, ge=-(10**15), le=10**15)] | None = Field(
+        default=None, description="and by how much last"
+    )
 
 
 class AboutAgent(Body):
@@ -513,6 +519,20 @@ class CalendarOut(BaseModel):
     steps: list[CalendarStep]
 
 
+class HostClock(BaseModel):
+    """What an agent said last of its clock, and what the broker makes of it."""
+
+    offset_us: int = Field(description="broker time minus the host's own wall clock")
+    error_us: int = Field(description="bound of the error with which the agent knows broker time, when it said so")
+    adjtimex_error_us: int | None = Field(description="what the host's kernel estimates of its own clock")
+    synchronised: bool | None = Field(description="NTP or PTP steers the host's clock")
+    steps: int = Field(description="how often the agent saw the broker's clock step")
+    last_step_us: int | None
+    at: str | None = Field(description="when the agent said so")
+    good: bool = Field(description="good enough for starts that rest on the clock alone")
+    reason: str | None = Field(description="why not")
+
+
 class HostOut(BaseModel):
     name: str
     node: str
@@ -521,7 +541,7 @@ class HostOut(BaseModel):
     tls: bool
     agent_version: str | None
     capabilities: dict[str, Any] | None
-    clock: dict[str, Any] | None
+    clock: HostClock | None
     drained: bool
     up: bool
     revision: int

@@ -16,6 +16,7 @@ from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.explain import Changes, Question
+from broker.desk.modes import mode_of
 from broker.desk.planning import (
     booking_planner,
     checked,
@@ -53,7 +54,7 @@ class Policy:
     most_together: int = 100
 
     def with_margin(self, volume_bytes: int, rate_max_bps: int | None, paths: Iterable[Route]) -> int:
-        """What to book for a managed transfer of so many bytes (Veeraraghavan et al. 2004, section 4.3).
+        """What to book for so many bytes that an agent moves or holds to their rate (Veeraraghavan et al. 2004, section 4.3).
 
         A share of the volume for retransmission, and a time at full rate for starts and steps that take effect a little late.
         """
@@ -275,38 +276,6 @@ def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
     return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
 
 
-def mode_of(ask: Ask, books: Books) -> Mode:
-    """The mode asked for, else `managed` when two agents can move a named file, else `reserve`. Raises Problem."""
-    for name, node in (("source", ask.source), ("destination", ask.destination)):
-        if node in books.drained:
-            raise Problem.of_field(name, f"host {node!r} is drained: it finishes what it has and takes nothing new", "conflict")
-    both_hosts = ask.source in books.hosts and ask.destination in books.hosts
-    has_file = bool(ask.payload and ask.payload.get("path"))
-    mode = Mode(ask.mode) if ask.mode is not None else Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
-    if mode in (Mode.WRAPPED, Mode.OBSERVED):
-        raise Problem.of_field("mode", f"{mode} transfers are not served by this version; use managed or reserve", "unsupported")
-    if mode is Mode.MANAGED:
-        for name, node in (("source", ask.source), ("destination", ask.destination)):
-            if node not in books.hosts:
-                raise Problem.of_field(name, f"a managed transfer needs an enrolled host, {node!r} is none")
-        if not has_file:
-            raise Problem.of_field(
-                "payload.path", "a managed transfer needs the file to send, relative to the sender's served folder"
-            )
-        refuse_unmanageable(ask.duration_us, ask.options)
-    return mode
-
-
-def refuse_unmanageable(duration_us: int | None, options: Options) -> None:
-    """What the agents cannot do. Raises Problem."""
-    if duration_us is not None:
-        detail = "a managed transfer moves a file, which has a size; give volume_bytes, or mode reserve to hold capacity for a time"
-        raise Problem.of_field("duration_s", detail, "unsupported")
-    if options.split:
-        detail = "the agents send over one TCP connection, which takes one path; leave it out, or use mode reserve"
-        raise Problem.of_field("split", detail, "unsupported")
-
-
 def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
     def again(changes: Changes, now_us: int) -> Request:
         return request_of(replace(ask, **changes), mode, policy, network, now_us)
@@ -316,9 +285,9 @@ def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Quest
 
 def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
     """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
-    lead = policy.managed_lead_us if mode is Mode.MANAGED else 0
+    lead = 0 if mode is Mode.RESERVE else policy.managed_lead_us
     volume = ask.volume_bytes
-    if volume is not None and mode is Mode.MANAGED:
+    if volume is not None and mode is not Mode.RESERVE:
         volume = policy.with_margin(volume, ask.rate_max_bps, routes(network, ask.source, ask.destination, ask.options))
     if ask.deadline_us is not None and ask.deadline_us <= now_us:
         raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
+from broker.desk.abilities import Abilities, abilities_of
 from broker.store import bookings, hosts
 from broker.store.bookings import Head, LinkRecord
 
@@ -36,6 +37,7 @@ class Books:
         self.versions: dict[str, int] = {}
         self.hosts: frozenset[str] = frozenset()
         self.drained: frozenset[str] = frozenset()  # of these: the ones that take nothing new
+        self.abilities: Mapping[str, Abilities] = {}  # of each host's agent, as it said last
         self.looked_us = 0  # when the desk began to choose what to lock
         self._pruned_us = 0
 
@@ -51,6 +53,7 @@ class Books:
         """Read all links anew; calendars of links that are still there keep their bookings under the new capacity."""
         version = await bookings.topology_version(connection)
         self.drained = await hosts.drained(connection)
+        self.abilities = {name: abilities_of(said) for name, said in (await hosts.capabilities(connection)).items()}
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:

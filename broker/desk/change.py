@@ -11,11 +11,12 @@ from broker.core.plan import Plan
 from broker.core.request import Options, Request
 from broker.core.transfer import Mode, State
 from broker.core.units import US_PER_S, format_time
-from broker.desk.admit import Policy, refuse_unmanageable
+from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.explain import Changes, Question
+from broker.desk.modes import refuse_unmanageable
 from broker.desk.planning import booking_planner, plan_or_refuse, routed_links, routes
 from broker.desk.problems import Problem
 from broker.store.transfers import Transfer
@@ -153,8 +154,7 @@ class Change(Replanning):
             if transfer.duration_us is None:
                 raise Problem.of_field("duration_s", "this transfer carries a volume; change volume_bytes", "conflict")
             wanted.duration_us = self.duration_us
-        if transfer.mode == Mode.MANAGED:
-            refuse_unmanageable(wanted.duration_us, wanted.options)
+        refuse_unmanageable(Mode(transfer.mode), wanted.duration_us, wanted.options)
         return wanted
 
 
@@ -188,7 +188,7 @@ class Wanted:
     def set_volume(self, volume_bytes: int, transfer: Transfer, network: Network, policy: Policy) -> None:
         """And what is to be booked for it."""
         self.volume_bytes = self.booked_bytes = volume_bytes
-        if transfer.mode == Mode.MANAGED:
+        if transfer.mode != Mode.RESERVE:
             paths = routes(network, transfer.source, transfer.destination, self.options)
             self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
 
@@ -335,7 +335,7 @@ def plan_rest(
 
 def lead_of(transfer: Transfer, policy: Policy) -> int:
     """How long agents need to hear of a new plan."""
-    if transfer.mode != Mode.MANAGED:
+    if transfer.mode == Mode.RESERVE:
         return 0
     return policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
 

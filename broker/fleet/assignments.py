@@ -61,7 +61,7 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secr
         "deadline": None if transfer.deadline_us is None else format_time(transfer.deadline_us),
         "paused": transfer.paused,
         "mechanism": transfer.mechanism,
-        "match": None,
+        "match": _match(payload.get("match"), peer) if sending else None,
         "start_after": None,
         "end_signals": [],
         "peer": {
@@ -71,3 +71,12 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secr
         },
         "key": channel_key(secret, transfer.id),
     }
+
+
+def _match(asked: dict[str, Any] | None, peer: Host | None) -> dict[str, Any] | None:
+    """The packets of an observed transfer; they go to the other agent's address unless another was given."""
+    if asked is None:
+        return None
+    address = asked.get("address") or (peer.data_address.rpartition(":")[0].strip("[]") if peer else "")
+    ports = {name: asked.get(name) for name in ("source_ports", "destination_ports")}
+    return {"protocol": asked.get("protocol", "tcp"), "address": address, **ports}

@@ -12,13 +12,14 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.transfer import Action
+from broker.core.transfer import Action, Mode
+from broker.desk.abilities import differ
 from broker.desk.admit import Policy
 from broker.desk.change import BookRest, waiting
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
 from broker.desk.release import End, Start
-from broker.store import hosts, transfers
+from broker.store import bookings, hosts, transfers
 from broker.store.hosts import Report
 from broker.store.session import Database
 from broker.store.transfers import Transfer
@@ -43,6 +44,8 @@ async def take(
     accepted: list[Report] = []
     ignored: list[tuple[Report, str, str]] = []
     async with database.transaction() as connection:
+        if await _says_something_new(connection, host, about):
+            await bookings.bump_topology(connection)  # so that every desk hears of it; before the host, which is the desks' order
         if await hosts.seen(connection, host, now_us, **about) is None:
             raise Problem("not-found", f"host {host!r} is not enrolled")
         found = await transfers.get_many(connection, {report.transfer_id for report in reports})
@@ -75,14 +78,24 @@ async def take(
     return Taken(accepted, ignored, host_now.revision if host_now else 0)
 
 
+async def _says_something_new(connection: AsyncConnection, host: str, about: dict[str, Any]) -> bool:
+    """Can the host do more, or less, of what admission looks at?"""
+    if "capabilities" not in about:
+        return False
+    before = await hosts.get(connection, host)
+    return before is not None and differ(before.capabilities, about["capabilities"])
+
+
 def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str, str] | None:
     if transfer is None:
         return "unknown_transfer", f"there is no transfer {report.transfer_id}"
-    if host not in (transfer.source, transfer.destination) or transfer.mode == "reserve":
+    managed = transfer.mode == Mode.MANAGED
+    parts = {Mode.RESERVE: (), Mode.MANAGED: (transfer.source, transfer.destination)}
+    if host not in parts.get(Mode(transfer.mode), (transfer.source,)):
         return "not_yours", "this host has no part in the transfer"
     if report.kind in _SENDER_ONLY and host != transfer.source:
         return "not_yours", f"{report.kind} is for the sender to say"
-    if report.kind in _RECEIVER_ONLY and host != transfer.destination:
+    if report.kind in _RECEIVER_ONLY and managed and host != transfer.destination:
         return "not_yours", f"{report.kind} is for the receiver to say"
     if not transfer.live and report.kind != "sent":
         return "ended", f"the transfer is {transfer.state}"
@@ -111,6 +124,9 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
                 await desk.submit(
                     BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
                 )
+            case "finished" if transfer.mode != Mode.MANAGED:
+                # Whoever moved it said beforehand how much it would be; what it was, is seen now.
+                await desk.submit(End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, bytes_done=report.bytes or 0))
             case "finished":
                 if report.bytes != transfer.volume_bytes:
                     return "wrong_volume", f"{report.bytes} bytes are not the {transfer.volume_bytes} that were booked"
@@ -140,7 +156,10 @@ async def _known(connection: AsyncConnection, host: str, reports: Sequence[Repor
 
 
 async def _note_progress(connection: AsyncConnection, host: str, reports: Sequence[Report], now_us: int) -> None:
-    """The receiver's count is what has arrived; the sender's serves while the receiver is silent. Progress never goes back."""
+    """The receiver's count is what has arrived; the sender's serves while the receiver is silent. Progress never goes back.
+
+    Only of a file is it certain that no more than its volume can arrive.
+    """
     newest: dict[str, Report] = {}
     for report in reports:
         if report.transfer_id not in newest or report.sequence > newest[report.transfer_id].sequence:
@@ -149,8 +168,10 @@ async def _note_progress(connection: AsyncConnection, host: str, reports: Sequen
         report = newest[transfer_id]
         await connection.execute(
             text("""
-                UPDATE transfers SET bytes_done = GREATEST(bytes_done, LEAST(:bytes, volume_bytes)),
-                    measured_bps = CASE WHEN destination = :host OR measured_bps IS NULL THEN :rate ELSE measured_bps END,
+                UPDATE transfers SET bytes_done = GREATEST(bytes_done,
+                        CASE WHEN mode = 'managed' THEN LEAST(:bytes, volume_bytes) ELSE :bytes END),
+                    measured_bps = CASE WHEN destination = :host OR mode <> 'managed' OR measured_bps IS NULL
+                        THEN :rate ELSE measured_bps END,
                     updated_us = :now
                 WHERE id = :id AND state IN ('RESERVED', 'ACTIVE')"""),
             {"bytes": report.bytes or 0, "rate": report.rate_bps, "host": host, "now": now_us, "id": transfer_id},

@@ -90,6 +90,12 @@ async def drained(connection: AsyncConnection) -> frozenset[str]:
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
 
+async def capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] | None]:
+    """What each host's agent says it can do."""
+    rows = await connection.execute(select(hosts.c.name, hosts.c.capabilities))
+    return {row.name: row.capabilities for row in rows}
+
+
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
     await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))
 

@@ -213,7 +213,8 @@ async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
     query = _SELECT.where(
         transfers.c.state.in_([State.RESERVED, State.ACTIVE]),
         transfers.c.mode != "reserve",
-        or_(transfers.c.source == host, transfers.c.destination == host),
+        # Where the agents do not move the data themselves, the one that receives has nothing to do.
+        or_(transfers.c.source == host, and_(transfers.c.destination == host, transfers.c.mode == "managed")),
     ).order_by(transfers.c.id)
     return [_from_row(row) for row in await connection.execute(query)]
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tclinux
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kernel is the one that runs this process. What changes something needs CAP_NET_ADMIN.
+type Kernel struct {
+	netlink *connection
+	lock    int // listening socket, or -1
+}
+
+// OpenKernel opens the network namespace of the calling thread.
+func OpenKernel() (*Kernel, error) {
+	netlink, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	return &Kernel{netlink: netlink, lock: -1}, nil
+}
+
+// Close lets go of the lock and of the connection.
+func (k *Kernel) Close() error {
+	err := k.netlink.close()
+	if k.lock >= 0 {
+		err = errors.Join(err, unix.Close(k.lock))
+		k.lock = -1
+	}
+	return err
+}
+
+// wakeUp is how late a process's or a soft interrupt's turn may come with timers of high resolution: measured, on two busy
+// cores, see TestKernelRates.
+const wakeUp = time.Millisecond
+
+// Tick is that of the kernel's timers, and never below wakeUp. Without high-resolution timers (highres=off) it is that of
+// the periodic interrupt, 1 to 10 ms.
+func (k *Kernel) Tick() time.Duration {
+	var resolution unix.Timespec
+	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC, &resolution); err != nil {
+		return wakeUp
+	}
+	return max(wakeUp, time.Duration(resolution.Nano()))
+}
+
+// Route asks the routing table.
+func (k *Kernel) Route(to netip.Addr) (string, error) {
+	to = to.Unmap()
+	header := make([]byte, unix.SizeofRtMsg)
+	header[0], header[1] = unix.AF_INET, byte(to.BitLen())
+	if to.Is6() {
+		header[0] = unix.AF_INET6
+	}
+	answers, err := k.netlink.ask(unix.RTM_GETROUTE, 0, attribute(header, unix.RTA_DST, to.AsSlice()))
+	if err != nil {
+		return "", err
+	}
+	index, found := 0, false
+	for _, body := range answers {
+		if len(body) >= unix.SizeofRtMsg {
+			for kind, value := range attributes(body[unix.SizeofRtMsg:]) {
+				if kind == unix.RTA_OIF && len(value) >= 4 {
+					index, found = int(binary.NativeEndian.Uint32(value)), true
+				}
+			}
+		}
+	}
+	if !found {
+		return "", fmt.Errorf("the route to %s names no device", to)
+	}
+	links, err := k.links()
+	return links[index].Name, err
+}
+
+// Link is one device.
+func (k *Kernel) Link(device string) (Link, error) {
+	links, err := k.links()
+	if err != nil {
+		return Link{}, err
+	}
+	for _, l := range links {
+		if l.Name == device {
+			return l, nil
+		}
+	}
+	return Link{}, fmt.Errorf("no device %q", device)
+}
+
+func (k *Kernel) links() (map[int]Link, error) {
+	answers, err := k.netlink.ask(unix.RTM_GETLINK, unix.NLM_F_DUMP, make([]byte, unix.SizeofIfInfomsg))
+	if err != nil {
+		return nil, err
+	}
+	links := map[int]Link{}
+	for _, body := range answers {
+		if l, ok := parseLink(body); ok {
+			links[l.Index] = l
+		}
+	}
+	return links, nil
+}
+
+// Roots are the root qdiscs of all devices.
+func (k *Kernel) Roots() ([]Qdisc, error) {
+	links, err := k.links()
+	if err != nil {
+		return nil, err
+	}
+	answers, err := k.netlink.ask(unix.RTM_GETQDISC, unix.NLM_F_DUMP, tcHeader(0, 0, 0, 0))
+	if err != nil {
+		return nil, err
+	}
+	var roots []Qdisc
+	for _, body := range answers {
+		if q, index, ok := parseRoot(body); ok && links[index].Name != "" {
+			q.Device = links[index].Name
+			roots = append(roots, q)
+		}
+	}
+	return roots, nil
+}
+
+// Classes of our root qdisc on a device.
+func (k *Kernel) Classes(device string) ([]KernelClass, error) {
+	link, err := k.Link(device)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := k.netlink.ask(unix.RTM_GETTCLASS, unix.NLM_F_DUMP, tcHeader(link.Index, 0, 0, 0))
+	if err != nil {
+		return nil, err
+	}
+	var classes []KernelClass
+	for _, body := range answers {
+		if c, ok := parseClass(body); ok {
+			classes = append(classes, c)
+		}
+	}
+	return classes, nil
+}
+
+// Filters of our root qdisc on a device.
+func (k *Kernel) Filters(device string) ([]KernelFilter, error) {
+	link, err := k.Link(device)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := k.netlink.ask(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, tcHeader(link.Index, 0, handle, 0))
+	if err != nil {
+		return nil, err
+	}
+	var filters []KernelFilter
+	for _, body := range answers {
+		if f, ok := parseFilter(body); ok {
+			filters = append(filters, f)
+		}
+	}
+	return filters, nil
+}
+
+// Do carries one operation out.
+func (k *Kernel) Do(op Operation) error {
+	link, err := k.Link(op.Device)
+	if err != nil {
+		return err
+	}
+	kind, flags, body := encode(op, link.Index)
+	_, err = k.netlink.ask(kind, flags, body)
+	return err
+}
