@@ -40,12 +40,17 @@ class Settings(BaseSettings):
     lost_after_s: int = Field(
         default=3600, ge=1, description="a managed transfer past its booking is given up after so long a silence"
     )
+    clock_limit_ms: int = Field(
+        default=10, ge=1, le=10_000, description="successors start by the clock on hosts that know broker time this well, no others"
+    )
     agent_lost_s: int = Field(default=90, ge=1, description="an agent not heard of for so long counts as down")
     pull_forward: Literal["off", "waiting", "all"] = Field(
         default="waiting", description="who may finish earlier when capacity comes back: nobody, who has not begun, everybody"
     )
     pull_candidates: int = Field(default=64, ge=1, le=10_000, description="and how many are looked at in one round")
     fallback_rate_bps: int = Field(default=1_000_000, ge=0, description="what agents may send after the end of their schedule")
+    agent_files: str = Field(default="", description="folder of the agents that hosts download; empty: agents/bin of the installation")
+    public_url: str = Field(default="", description="how hosts reach this broker, for the install script; empty: as they asked for it")
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)
 

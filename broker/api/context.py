@@ -17,6 +17,7 @@ from broker.core.units import US_PER_S
 from broker.desk.admit import Policy
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
+from broker.fleet.clocks import Limits
 from broker.fleet.tokens import Access, Principal, Scope
 from broker.settings import Settings
 from broker.store import bookings
@@ -46,6 +47,10 @@ class Broker:
         return Policy(
             s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
         )
+
+    @property
+    def clock_limits(self) -> Limits:
+        return Limits(self.settings.clock_limit_ms * 1000, self.settings.agent_lost_s * US_PER_S)
 
     async def links(self, connection: AsyncConnection) -> Mapping[str, LinkRecord]:
         """The network as it is now, for rendering; the desk's own copy is as old as its last batch."""

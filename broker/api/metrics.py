@@ -30,6 +30,9 @@ class Metrics:
         self._offset = Gauge(
             "bwb_agent_clock_offset_seconds", "Clock offset to the broker as the agent sees it", ["host"], registry=self.registry
         )
+        self._clock_error = Gauge(
+            "bwb_agent_clock_error_seconds", "Bound of the error with which the agent knows broker time", ["host"], registry=self.registry
+        )
         self._violations = Gauge("bwb_audit_violations", "Rows found by the newest audit", ["check"], registry=self.registry)
         self._audited = Gauge("bwb_audit_timestamp_seconds", "When the newest audit ran; 0: never", registry=self.registry)
 
@@ -53,7 +56,9 @@ class Metrics:
         up = sum(host.last_seen_us is not None and now_us - host.last_seen_us < lost_after_us for host in known.values())
         self._agents.labels("up").set(up)
         self._agents.labels("down").set(len(known) - up)
-        self._offset.clear()
+        self._offset.clear()  # removed hosts leave: there are never more series than enrolled hosts
+        self._clock_error.clear()
         for host in known.values():
             if host.clock is not None:
                 self._offset.labels(host.name).set(host.clock.get("offset_us", 0) / 1e6)
+                self._clock_error.labels(host.name).set(host.clock.get("error_us", 0) / 1e6)

@@ -12,6 +12,7 @@ from broker.core.plan import Plan, Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
 from broker.desk.problems import Problem
+from broker.fleet.clocks import Limits, trouble
 from broker.store.access import Token
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import StoredEvent
@@ -193,7 +194,7 @@ def window(record: WindowRecord) -> Json:
     }
 
 
-def host(record: Host, now_us: int, lost_after_us: int) -> Json:
+def host(record: Host, now_us: int, limits: Limits) -> Json:
     return {
         "name": record.name,
         "node": record.node,
@@ -202,12 +203,24 @@ def host(record: Host, now_us: int, lost_after_us: int) -> Json:
         "tls": record.tls_fingerprint is not None,
         "agent_version": record.agent_version,
         "capabilities": record.capabilities,
-        "clock": record.clock,
+        "clock": None if record.clock is None else _clock(record.clock, now_us, limits),
         "drained": record.drained,
-        "up": record.last_seen_us is not None and now_us - record.last_seen_us < lost_after_us,
+        "up": record.last_seen_us is not None and now_us - record.last_seen_us < limits.silence_us,
         "revision": record.revision,
         "enrolled": format_time(record.enrolled_us),
         "last_seen": time_or_none(record.last_seen_us),
+    }
+
+
+def _clock(said: Json, now_us: int, limits: Limits) -> Json:
+    why = trouble(said, now_us, limits)
+    shown = {name: said.get(name) for name in ("offset_us", "error_us", "adjtimex_error_us", "synchronised", "last_step_us")}
+    return {
+        **shown,
+        "steps": said.get("steps", 0),
+        "at": time_or_none(said.get("at_us")),
+        "good": why is None,
+        "reason": why,
     }
 
 

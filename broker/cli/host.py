@@ -24,10 +24,10 @@ def list_hosts(state_dir: StateDir = None, as_json: AsJson = False) -> None:
     if as_json:
         context.show_json(found)
         return
-    rows = context.table("Host", "Node", "NIC", "Agent", "Clock offset", "Last seen", right=("NIC", "Clock offset"))
+    rows = context.table("Host", "Node", "NIC", "Agent", "Clock", "Last seen", right=("NIC", "Clock"))
     for item in found:
         rows.add_row(
-            item["name"], item["node"], show_rate(item["nic_bps"]), _agent(item), _offset(item) or "-", show_time(item["last_seen"])
+            item["name"], item["node"], show_rate(item["nic_bps"]), _agent(item), _clock(item) or "-", show_time(item["last_seen"])
         )
     context.show_table(rows)
 
@@ -49,7 +49,9 @@ def show(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> None
             "agent": _agent(found),
             "version": found["agent_version"],
             "data address": found["data_address"] + (" (TLS)" if found["tls"] else ""),
-            "clock offset": _offset(found),
+            "clock": _clock(found),
+            "clock trouble": found["clock"] and found["clock"]["reason"],
+            "broker's clock stepped": _steps(found),
             "capabilities": capabilities or None,
             "enrolled": found["enrolled"],
             "last seen": found["last_seen"],
@@ -126,6 +128,18 @@ def _agent(found: Host) -> Text:
     return word.append(", drained", style="yellow") if found["drained"] else word
 
 
-def _offset(found: Host) -> str | None:
+def _clock(found: Host) -> Text | None:
+    """The host's offset and how far that may be off, in red where starts by the clock are refused."""
     clock = found["clock"]
-    return None if clock is None else f"{show_duration(clock['offset_us'])} ± {show_duration(clock['error_us'])}"
+    if clock is None:
+        return None
+    shown = f"{show_duration(clock['offset_us'])} ± {show_duration(clock['error_us'])}"
+    return Text(shown, style="" if clock["good"] else "bold red")
+
+
+def _steps(found: Host) -> str | None:
+    clock = found["clock"]
+    if clock is None or not clock["steps"]:
+        return None
+    times = f"{clock['steps']} times" if clock["steps"] > 1 else "once"
+    return f"{times}, last by {show_duration(clock['last_step_us'] or 0)}"

@@ -179,6 +179,18 @@ class Calendar(TypedDict):
     steps: list[CalendarStep]
 
 
+class HostClock(TypedDict):
+    offset_us: int
+    error_us: int
+    adjtimex_error_us: int | None
+    synchronised: bool | None
+    steps: int
+    last_step_us: int | None
+    at: str | None
+    good: bool
+    reason: str | None
+
+
 class Host(TypedDict):
     name: str
     node: str
@@ -187,7 +199,7 @@ class Host(TypedDict):
     tls: bool
     agent_version: str | None
     capabilities: dict[str, Any] | None
-    clock: dict[str, Any] | None
+    clock: HostClock | None
     drained: bool
     up: bool
     revision: int

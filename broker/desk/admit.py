@@ -91,6 +91,7 @@ class Ask:
     options: Options = NO_OPTIONS
     best_effort: bool = False
     preempt: bool = False
+    unfit: Problem | None = None  # why its hosts cannot do it, if that is known already
 
 
 @dataclass(slots=True)
@@ -201,6 +202,7 @@ class Admit:
             mechanism=ask.mechanism,
             after=ask.after,
             signal=ask.signal,
+            released_us=None,
             metadata=ask.metadata,
             segments=plan.segments,
             start_us=plan.start_us,

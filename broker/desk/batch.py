@@ -52,6 +52,7 @@ class Batch:
         )
         self.touched: set[str] = set()  # hosts whose assignments changed
         self.journal = Journal(books.calendars)
+        self.noted: list[tuple[str, int | None]] = []  # what commands added or changed: (transfer, its finish before)
         self.pulled: set[str] = set()  # transfers pulled forward: what that frees is not news to whoever pulls them
         self._owners: list[str] = []  # transfer of each journal entry
         self._new: dict[str, Transfer] = {}
@@ -59,7 +60,21 @@ class Batch:
         self._events: list[Event] = []
         self._unexplained: list[tuple[Problem, Binding]] = []
         self._offers_left = _OFFERED
+        self._successors: dict[str, list[str]] = {}  # by predecessor; whoever does not wait for it any more is still listed
+        self.know(list(found.values()))
         self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
+
+    def know(self, found: Iterable[Transfer]) -> None:
+        """Transfers that were locked later than the others."""
+        for transfer in found:
+            self.transfers[transfer.id] = transfer
+            if transfer.after is not None:
+                self._successors.setdefault(transfer.after, []).append(transfer.id)
+
+    def successors(self, transfer_id: str) -> list[Transfer]:
+        """Live transfers that wait for the end of this one (see `chains`), in the order in which they came."""
+        found = (self.transfers.get(name) for name in dict.fromkeys(self._successors.get(transfer_id, ())))
+        return [t for t in found if t is not None and t.live and t.after == transfer_id and t.released_us is None]
 
     # -- what commands do -------------------------------------------------------------------------------------------------
 
@@ -99,7 +114,7 @@ class Batch:
 
     def add(self, transfer: Transfer, actor: str) -> None:
         self._new[transfer.id] = transfer
-        self.transfers[transfer.id] = transfer
+        self.know([transfer])
         self._note(transfer, actor, "transfer.admitted", None)
 
     def change(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any]) -> None:
@@ -109,6 +124,11 @@ class Batch:
         if transfer.id not in self._new:
             self._changed[transfer.id] = transfer
         self._note(transfer, actor, action, before)
+
+    def rechain(self, transfer: Transfer, after: str) -> None:
+        """Let it wait for another one."""
+        transfer.after = after
+        self._successors.setdefault(after, []).append(transfer.id)
 
     def move(self, transfer: Transfer, action: Action) -> None:
         """Change the state by the table. Raises IllegalTransition."""
@@ -133,13 +153,13 @@ class Batch:
         self._also.append(write)
 
     def mark(self) -> tuple[int, ...]:
-        return len(self.journal.done), len(self._events), len(self._new), len(self._changed)
+        return len(self.journal.done), len(self._events), len(self._new), len(self._changed), len(self.noted)
 
     def back_to(self, mark: tuple[int, ...]) -> None:
         """Undo what a refused or failed command booked, added and noted. Commands change transfers only after all that can be refused."""
-        booked, noted, added, changed = mark
+        booked, happened, added, changed, noted = mark
         self.journal.undo(booked)
-        del self._owners[booked:], self._events[noted:]
+        del self._owners[booked:], self._events[happened:], self.noted[noted:]
         while len(self._new) > added:
             del self.transfers[self._new.popitem()[0]]
         while len(self._changed) > changed:
@@ -189,8 +209,13 @@ class Batch:
 
     def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
         self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summary(transfer)))
+        self.noted.append((transfer.id, None if before is None else before["finish_us"]))
         if transfer.mode != Mode.RESERVE:
             self.touched.update((transfer.source, transfer.destination))
+            # What the senders of a pair are told of each other hangs on both.
+            if transfer.after is not None and (predecessor := self.transfers.get(transfer.after)) is not None:
+                self.touched.add(predecessor.source)
+            self.touched.update(successor.source for successor in self.successors(transfer.id))
 
 
 def summary(transfer: Transfer) -> dict[str, Any]:
@@ -213,6 +238,8 @@ def summary(transfer: Transfer) -> dict[str, Any]:
         "bytes_done",
         "checksum",
         "hold_until_us",
+        "after",
+        "released_us",
     ):
         if value := getattr(transfer, name):
             shown[name] = value

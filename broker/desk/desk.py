@@ -16,10 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.calendar import Step
 from broker.core.capacity import rises
 from broker.core.transfer import IllegalTransition
+from broker.desk.admit import Policy
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command, Preview
+from broker.desk.handover import settle
 from broker.desk.problems import Problem
+from broker.desk.rest import plannable_links
 from broker.store import bookings, idempotency, transfers
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
@@ -28,6 +31,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _RESTARTS = 8
+_NOBODY = transfers.Chained(frozenset(), frozenset())
 
 
 class _Restart(Exception):
@@ -55,12 +59,14 @@ class Desk:
         announce: Callable[[set[str]], None] = lambda _: None,
         batch_size: int = 512,
         freed: Callable[[set[str]], None] | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self.books = Books()
         self._database = database
         self._clock = clock
         self._announce = announce
         self._freed = freed
+        self._policy = policy or Policy()
         self._batch_size = batch_size
         self._queue: deque[_Work] = deque()
         self._ready = asyncio.Event()
@@ -180,7 +186,7 @@ class Desk:
                     if before is not None:
                         outcomes.append(await _recall(connection, command, before))
                         continue
-                    outcome = _decide(command, working)
+                    outcome = _decide(command, working, self._policy)
                     outcomes.append(outcome)
                     if command.key is not None:
                         answers.append((command.key, command, outcome))
@@ -255,7 +261,7 @@ class Desk:
         try:
             async with self._database.rehearsal() as connection:
                 working = await self._lock(connection, [command], every_link)
-                outcome = _decide(command, working)
+                outcome = _decide(command, working, self._policy)
                 await working.explain_refusals(connection)
         finally:
             if working is not None:
@@ -287,12 +293,18 @@ class Desk:
         self.books.records = records
 
     async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], every_link: bool) -> Batch:
-        """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed."""
+        """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed.
+
+        A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
+        """
         books = self.books
         books.looked_us = self._clock()
-        ids = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
-        seen = await transfers.get_many(connection, ids) if ids else {}
+        named = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
+        chain = await transfers.chained(connection, named) if named else _NOBODY
+        seen = await transfers.get_many(connection, chain.behind) if named else {}
         wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
+        for transfer_id in chain.behind - named:
+            wanted |= plannable_links(books, seen[transfer_id])
         for command in commands:
             wanted |= command.links(books, seen)
         if every_link:
@@ -303,19 +315,23 @@ class Desk:
         if deleted or locked.topology_version != books.topology_version or not books.is_current(locked.heads):
             await books.load_topology(connection)
             raise _Restart
-        found = await transfers.get_many(connection, ids, lock=True) if ids else {}
-        if any(not transfer.links() <= wanted for transfer in found.values()):
+        found = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True) if named else {}
+        if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
             raise _Restart
+        if named and await transfers.chained(connection, named) != chain:
+            raise _Restart  # somebody joined or left the chain before its first rows were locked
         # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
         now_us = self._clock()
         await books.catch_up(connection, locked.heads, now_us)
         return Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
 
 
-def _decide(command: Command[Any], batch: Batch) -> Any:
+def _decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
     mark = batch.mark()
+    noted = len(batch.noted)
     try:
-        return command.decide(batch)
+        result = command.decide(batch)
+        settle(batch, batch.noted[noted:], policy)
     except Problem as problem:
         batch.back_to(mark)
         return problem
@@ -328,6 +344,8 @@ def _decide(command: Command[Any], batch: Batch) -> Any:
         log.exception("a command failed")
         batch.back_to(mark)
         return error
+    else:
+        return result
 
 
 def _kept(command: Command[Any], outcome: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.change import waiting
+from broker.desk.rest import waiting
 from broker.desk.command import Command
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from broker.core.transfer import Mode, State
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books, given_back
-from broker.desk.change import Wanted, lead_of, plan_rest, plannable_links
+from broker.desk.rest import Wanted, lead_of, plan_rest, plannable_links
 from broker.desk.command import Unkeyed
 from broker.desk.desk import Desk
 from broker.desk.planning import routes
@@ -46,8 +46,6 @@ _AT_ONCE = 8
 _BUSY, _BUSY_PAUSE_S = 16, 0.05
 # After each command the desk belongs to others for so many times as long as the command took.
 _REST = 2.0
-
-_FIELDS = tuple(field.name for field in fields(Transfer))
 
 
 class Pull(StrEnum):
@@ -108,8 +106,7 @@ class PullForward(Unkeyed):
             earlier = False
         if not earlier:
             batch.back_to(mark)
-            for name in _FIELDS:
-                setattr(transfer, name, getattr(before, name))
+            transfer.become(before)
             return False
         if transfer.promised_us is not None and _finish(transfer) <= transfer.promised_us:
             transfer.reason = None  # whatever slowed it down: the promise is kept after all

@@ -17,8 +17,9 @@ from broker.core.network import Link
 from broker.core.units import format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch
-from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break, shown_promise
+from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
 from broker.desk.problems import Problem
+from broker.desk.rest import shown_promise
 from broker.store import access, bookings, hosts, transfers
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import Event

@@ -20,7 +20,7 @@ from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
-from broker.desk.change import book_rest, lead_of, waiting
+from broker.desk.rest import book_rest, lead_of, shown_promise, waiting
 from broker.desk.problems import Problem
 from broker.desk.release import end
 from broker.store import bookings, transfers
@@ -104,10 +104,7 @@ def give_back(batch: Batch, displaced: Sequence[Displaced]) -> list[dict[str, An
         before.append(summary(transfer))
         kept = batch.release_after(transfer, item.cut_us, within_slots=item.within_slots)
         cut = max([item.cut_us, *(segment.end_us for segment in kept)])
-        if cut >= transfer.plan_from_us:  # of several paths at once some are cut before others
-            transfer.segments = kept
-        transfer.carried_bytes = transfer.carried_by(cut)
-        transfer.segments, transfer.plan_from_us = kept, cut
+        transfer.cut_to(kept, cut)
     return before
 
 
@@ -181,11 +178,6 @@ def _late(transfer: Transfer, why: str, link_id: str) -> dict[str, Any]:
         return {**transfer.reason, "limited_by": link_id}
     times = f"done by {format_time(transfer.finish_us)} instead of {format_time(transfer.promised_us)}"
     return waiting("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)
-
-
-def shown_promise(transfer: Transfer) -> dict[str, Any]:
-    finish = format_time(transfer.finish_us) if transfer.finish_us is not None else None
-    return {"id": transfer.id, "label": transfer.label, "priority": transfer.priority, "finish": finish}
 
 
 def _importance(transfer: Transfer) -> tuple[bool, int, bool, int, str]:

@@ -44,6 +44,8 @@ class Asked(Protocol):
     def mechanism(self) -> str | None: ...
     @property
     def options(self) -> Options: ...
+    @property
+    def unfit(self) -> Problem | None: ...
 
 
 def mode_of(ask: Asked, books: Books) -> Mode:
@@ -63,6 +65,8 @@ def mode_of(ask: Asked, books: Books) -> Mode:
         _check_match(ask, books)
     refuse_unmanageable(mode, ask.duration_us, ask.options)
     _check_abilities(ask, mode, books)
+    if ask.unfit is not None:
+        raise ask.unfit
     return mode
 
 

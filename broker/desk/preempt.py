@@ -15,7 +15,7 @@ from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Admit, Ask, asked_links, mode_of, request_of
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
-from broker.desk.change import book_rest, lead_of, plannable_links, waiting
+from broker.desk.rest import book_rest, lead_of, plannable_links, waiting
 from broker.desk.planning import planned, planner_named
 from broker.desk.problems import Problem
 from broker.desk.release import end, released_parts

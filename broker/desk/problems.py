@@ -27,6 +27,7 @@ STATUS = {
     "method-not-allowed": 405,
     "unavailable": 503,
     "superseded": 409,
+    "clock-uncertain": 409,
 }
 
 

@@ -15,10 +15,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.transfer import Action, Mode
 from broker.desk.abilities import differ
 from broker.desk.admit import Policy
-from broker.desk.change import BookRest, waiting
+from broker.desk.change import BookRest
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
 from broker.desk.release import End, Start
+from broker.desk.rest import waiting
 from broker.store import bookings, hosts, transfers
 from broker.store.hosts import Report
 from broker.store.session import Database

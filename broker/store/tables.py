@@ -122,6 +122,7 @@ transfers = Table(
     Column("mechanism", Text),
     Column("after", Text, comment="the transfer whose end starts this one"),
     Column("signal", JSONB, comment="on what it starts then, and what happens when the signal does not come"),
+    Column("released_us", BigInteger, comment="since when it waits for `after` no longer"),
     Column("metadata", JSONB),
     Column("segments", JSONB, nullable=False, comment="[[begin_us, end_us, rate_bps, [link, ...]], ...]"),
     Column("start_us", BigInteger),
@@ -147,7 +148,7 @@ transfers = Table(
 Index(
     "ix_transfers_live_after",
     transfers.c.after,
-    postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE') AND after IS NOT NULL"),
+    postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE') AND after IS NOT NULL AND released_us IS NULL"),
 )
 Index("ix_transfers_live", transfers.c.finish_us, postgresql_where=text("state IN ('HELD', 'RESERVED', 'ACTIVE')"))
 Index(

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
@@ -46,6 +46,7 @@ class Transfer:
     mechanism: str | None
     after: str | None
     signal: Json | None
+    released_us: int | None
     metadata: Json | None
     segments: tuple[Segment, ...]
     start_us: int | None
@@ -108,6 +109,11 @@ class Transfer:
     def links(self) -> set[str]:
         return {link_id for segment in self.segments for link_id in segment.path}
 
+    def become(self, other: "Transfer") -> None:
+        """Take over everything that `other` says: whoever holds this record goes on with it."""
+        for name in _COLUMNS:
+            setattr(self, name, getattr(other, name))
+
 
 _COLUMNS = tuple(field.name for field in fields(Transfer))
 _values = attrgetter(*_COLUMNS)
@@ -168,6 +174,46 @@ async def get_many(connection: AsyncConnection, ids: Iterable[str], *, lock: boo
     if lock:
         query = query.with_for_update()
     return {row.id: _from_row(row) for row in await connection.execute(query)}
+
+
+# Live successors of what is named, theirs, and so on; and whom any of these waits for, up to the first that is not live any more.
+_CHAINED = text("""
+    WITH RECURSIVE behind(id) AS (
+        SELECT unnest(CAST(:ids AS text[]))
+        UNION
+        SELECT t.id FROM transfers t JOIN behind b ON t.after = b.id
+        WHERE t.state IN ('HELD', 'RESERVED', 'ACTIVE') AND t.after IS NOT NULL AND t.released_us IS NULL
+    ), ahead(id) AS (
+        SELECT id FROM behind
+        UNION
+        SELECT t.after FROM transfers t JOIN ahead a ON t.id = a.id
+        WHERE t.state IN ('HELD', 'RESERVED', 'ACTIVE') AND t.after IS NOT NULL AND t.released_us IS NULL
+    )
+    SELECT id, true AS behind FROM behind UNION ALL SELECT id, false FROM ahead WHERE id NOT IN (SELECT id FROM behind)""")
+
+
+class Chained(NamedTuple):
+    """`behind`: the named ones and who waits for them, at whatever distance; `ahead`: for whom these wait."""
+
+    behind: frozenset[str]
+    ahead: frozenset[str]
+
+
+async def chained(connection: AsyncConnection, ids: Iterable[str]) -> Chained:
+    """Everybody whom a change of the named transfers can move, and everybody on whom their own place hangs."""
+    rows = (await connection.execute(_CHAINED, {"ids": sorted(ids)})).all()
+    return Chained(frozenset(row.id for row in rows if row.behind), frozenset(row.id for row in rows if not row.behind))
+
+
+async def successors(connection: AsyncConnection, ids: Iterable[str]) -> list[Transfer]:
+    """Live transfers that wait for one of these, in id order."""
+    query = _SELECT.where(
+        transfers.c.after == func.any(sorted(ids)),
+        transfers.c.state.in_([State.HELD, State.RESERVED, State.ACTIVE]),
+        transfers.c.after.is_not(None),
+        transfers.c.released_us.is_(None),
+    ).order_by(transfers.c.id)
+    return [_from_row(row) for row in await connection.execute(query)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,16 +22,20 @@ def upgrade() -> None:
             comment="on what it starts then, and what happens when the signal does not come",
         ),
     )
+    op.add_column(
+        "transfers", sa.Column("released_us", sa.BigInteger(), nullable=True, comment="since when it waits for `after` no longer")
+    )
     op.create_index(
         "ix_transfers_live_after",
         "transfers",
         ["after"],
         unique=False,
-        postgresql_where=sa.text("state IN ('HELD', 'RESERVED', 'ACTIVE') AND after IS NOT NULL"),
+        postgresql_where=sa.text("state IN ('HELD', 'RESERVED', 'ACTIVE') AND after IS NOT NULL AND released_us IS NULL"),
     )
 
 
 def downgrade() -> None:
     op.drop_index("ix_transfers_live_after", table_name="transfers")
+    op.drop_column("transfers", "released_us")
     op.drop_column("transfers", "signal")
     op.drop_column("transfers", "after")

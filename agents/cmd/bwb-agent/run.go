@@ -91,6 +91,8 @@ A configuration file has the flags as keys:
 	flags.Var(&fallback, "fallback-rate", "for what remains after the end of a booking; 0 stops (default: what the broker says)")
 	flags.DurationVar(&cfg.PeerTimeout, "peer-timeout", time.Minute, "give a transfer up when its receiver made no progress for so long")
 	flags.DurationVar(&cfg.Poll, "poll", 15*time.Second, "ask for assignments this often even if the broker's stream says nothing")
+	flags.DurationVar(&cfg.GuardLimit, "guard-limit", 10*time.Millisecond, "most that booked steps are kept away from for the clock's error")
+	flags.StringVar(&cfg.LocalGroup, "local-group", "", "`group` whose members may have their commands paced (bwb run); default: this user alone")
 	flags.StringVar(&cfg.TraceFile, "trace", "", "append time_us,transfer,bytes_sent_acked,applied_rate to this CSV `file` every 100 ms")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&logJSON, "log-json", false, "log as JSON lines")

@@ -34,6 +34,8 @@ type Config struct {
 	FallbackBps int64 // negative: what the broker says
 	PeerTimeout time.Duration
 	Poll        time.Duration
+	LocalGroup  string // members may have commands supervised (bwb run); empty: the agent's own user alone
+	GuardLimit  time.Duration // largest guard time; see clock.LimitGuard
 	TLS         bool
 	TraceFile   string
 	Log         *slog.Logger
@@ -96,6 +98,7 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 		cfg: cfg, log: cfg.Log, state: state, credentials: credentials, clock: clock.New(state.Clock()),
 		fetchNow: make(chan struct{}, 1), deliverNow: make(chan struct{}, 1), transfers: map[string]*transfer{},
 	}
+	a.clock.LimitGuard(cfg.GuardLimit)
 	if a.client, err = brokerclient.New(brokerclient.Options{
 		Broker: credentials.Broker, Token: credentials.AgentToken, CAFile: credentials.CAFile, Local: a.clock.Local,
 	}); err != nil {
@@ -131,6 +134,7 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 func (a *Agent) run(ctx context.Context) error {
 	a.log.Info("agent runs", "version", a.cfg.Version, "host", a.credentials.Host, "node", a.credentials.Node,
 		"broker", a.credentials.Broker, "listen", a.listener.Address(), "advertise", a.advertise(), "tls", a.cfg.TLS)
+	defer a.serveLocal()()
 	loops, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	fresh := make(chan struct{}) // closed when the broker has answered, or will not soon

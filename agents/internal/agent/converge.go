@@ -102,6 +102,7 @@ func (a *Agent) fetch(ctx context.Context, etag *string) error {
 	// Saved before it is applied: a restart must not find transfers running by something newer than it knows.
 	if err := a.state.SaveAssignments(raw); err != nil {
 		a.log.Error("assignments not saved: a restart without the broker would use older ones", "error", err)
+		tag = "" // ask for the same ones again, to save them when that can be done
 	}
 	a.apply(doc, refused)
 	*etag = tag
@@ -119,12 +120,6 @@ func (a *Agent) applySaved() {
 		return
 	}
 	a.apply(doc, refused)
-}
-
-func (a *Agent) observe(ex brokerclient.Exchange, server time.Time) {
-	if !server.IsZero() {
-		a.clock.Observe(ex.Sent, ex.Received, server)
-	}
 }
 
 // listen keeps the stream of wake-ups open. Everything works without it, only later.

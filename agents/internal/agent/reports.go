@@ -13,15 +13,11 @@ import (
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/brokerclient"
-	"bandwidthbroker/agents/internal/clock"
 )
 
 const (
 	reportEvery    = time.Second
 	heartbeatEvery = 30 * time.Second
-	// goodClock is an error small enough not to ask again at start; warmUps bounds the asking.
-	goodClock = 2 * time.Millisecond
-	warmUps   = 4
 	// batch bounds one request.
 	batch = 200
 	// lastWait is how long a stopping agent tries to deliver.
@@ -38,13 +34,16 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 	}
 	var spoke time.Time // of the last successful call
 	var blocked time.Time
-	asked := 0
+	soon := quick{left: quickCalls}
 	for {
 		now := time.Now()
 		moving := a.tick(now)
-		silent := now.Sub(spoke) >= heartbeatEvery || (asked < warmUps && a.clock.Read().Error > goodClock)
+		a.watchWall()
+		a.spool.Save()
+		reading := a.clock.Read()
+		silent := now.Sub(spoke) >= heartbeatEvery || soon.wanted(reading)
 		if now.After(blocked) && (a.spool.Len() > 0 || silent) {
-			asked++
+			soon.called(reading)
 			if err := a.deliver(ctx); err != nil {
 				if ctx.Err() != nil {
 					return
@@ -54,20 +53,18 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 			} else {
 				spoke = now
 				retry.reset()
-				if err := a.state.SaveClock(a.clock.Read().Offset); err != nil {
-					a.log.Warn("clock not saved", "error", err)
-				}
+				a.saveClock()
 			}
 			a.saveStatus(spoke)
 		}
 		wait := heartbeatEvery
 		switch {
+		case soon.wanted(a.clock.Read()):
+			wait = max(quickEvery, time.Until(blocked))
 		case moving:
 			wait = reportEvery
 		case a.spool.Len() > 0:
 			wait = max(reportEvery, time.Until(blocked))
-		case asked < warmUps && a.clock.Read().Error > goodClock:
-			wait = 100 * time.Millisecond
 		case a.busy():
 			wait = reportEvery
 		}
@@ -140,12 +137,8 @@ func refused(err error) bool {
 }
 
 func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error {
-	reading, host := a.clock.Read(), clock.ReadHost()
 	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, brokerapi.ReportsBody{
-		Clock: &brokerapi.AgentClock{
-			OffsetUs: reading.Offset.Microseconds(), ErrorUs: reading.Error.Microseconds(),
-			AdjtimexErrorUs: &host.ErrorMicros, Synchronised: &host.Synchronised,
-		},
+		Clock:   a.aboutClock(),
 		Agent:   a.describe(),
 		Reports: &reports,
 	})
@@ -174,7 +167,10 @@ func (a *Agent) lastWords() {
 			a.log.Warn("reports wait on disk", "count", a.spool.Len(), "error", err)
 		}
 	}
-	_ = a.state.SaveClock(a.clock.Read().Offset)
+	if lost := a.spool.Save(); lost > 0 {
+		a.log.Error("REPORTS ARE LOST: the broker does not take them and the state folder has no room", "count", lost)
+	}
+	a.saveClock()
 	a.saveStatus(time.Now())
 }
 
@@ -198,7 +194,7 @@ func Capabilities(tls bool) map[string]any {
 	control, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return map[string]any{
-		"modes": []brokerapi.AssignmentMode{brokerapi.Managed}, "mechanisms": []string{"pacing"}, "tls": tls,
+		"modes": []brokerapi.AssignmentMode{brokerapi.Managed, brokerapi.Wrapped}, "mechanisms": []string{"pacing"}, "tls": tls,
 		"congestion_control": strings.Fields(string(control)), "kernel": strings.TrimSpace(string(kernel)), "cpus": runtime.NumCPU(),
 	}
 }

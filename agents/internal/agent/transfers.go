@@ -27,6 +27,8 @@ func (a *Agent) start(o mover.Orders) {
 		folder, flag = a.receive, "--receive"
 	}
 	switch {
+	case o.Wrapped:
+		a.startWrapped(t)
 	case outcome == brokerapi.Failed || outcome == brokerapi.Sent:
 		// It is over here; the broker has the report, or it waits in the spool.
 	case folder == nil:
@@ -104,12 +106,8 @@ func (l *ledger) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
 }
 
 func (l *ledger) put(kind brokerapi.AgentReportKind, f mover.Facts) error {
-	sequence, err := l.NextSequence()
-	if err != nil {
-		return err
-	}
 	return l.agent.spool.Put(brokerapi.AgentReport{
-		TransferID: l.transfer, Sequence: sequence, At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
+		TransferID: l.transfer, Sequence: l.NextSequence(), At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
 		Bytes: &f.Bytes, RateBps: &f.RateBps, AppliedRateBps: &f.AppliedBps,
 		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(clip(f.Detail)),
 	})

@@ -3,10 +3,11 @@
 package agentstate
 
 import (
-	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"bandwidthbroker/agents/internal/atomicfile"
 	"bandwidthbroker/agents/internal/brokerapi"
@@ -56,22 +57,25 @@ func (m *Memory) save() error {
 	return atomicfile.WriteJSON(m.path, m.kept, 0o600, atomicfile.PowerLoss)
 }
 
-// NextSequence is a report number that was never used before.
-func (m *Memory) NextSequence() (int64, error) {
+// NextSequence is a report number that was never used before. Where a block cannot be reserved (a full disk), it is the
+// time of day in microseconds: above all that were counted, and never the same again after a crash either.
+func (m *Memory) NextSequence() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.next >= m.kept.Reserved {
-		m.kept.Reserved += sequenceBlock
-		if err := m.save(); err != nil {
-			m.kept.Reserved -= sequenceBlock
-			return 0, fmt.Errorf("reserve sequence numbers: %w", err)
+		before := m.kept.Reserved
+		m.kept.Reserved = m.next + sequenceBlock
+		if m.save() != nil {
+			m.kept.Reserved = before
+			m.next = max(m.next, time.Now().UnixMicro())
 		}
 	}
 	m.next++
-	return m.next, nil
+	return m.next
 }
 
-// StartOnce is true the first time ever, restarts included.
+// StartOnce is true the first time ever, restarts included. Where that cannot be written down it may come true again
+// after a restart: a report that comes twice does less harm than one that never comes.
 func (m *Memory) StartOnce() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,10 +83,18 @@ func (m *Memory) StartOnce() bool {
 		return false
 	}
 	m.kept.Started = true
-	return m.save() == nil
+	m.try()
+	return true
 }
 
-// ShortfallOnce is true the first time for a plan revision.
+// Began says that the first byte has left, in this run or an earlier one.
+func (m *Memory) Began() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Started
+}
+
+// ShortfallOnce is true the first time for a plan revision; see StartOnce.
 func (m *Memory) ShortfallOnce(revision int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +102,14 @@ func (m *Memory) ShortfallOnce(revision int64) bool {
 		return false
 	}
 	m.kept.ShortfallRevision = revision
-	return m.save() == nil
+	m.try()
+	return true
+}
+
+func (m *Memory) try() {
+	if err := m.save(); err != nil {
+		slog.Warn("not remembered on disk", "file", m.path, "error", err)
+	}
 }
 
 // End records how the transfer ended here: a restart does not begin it again.

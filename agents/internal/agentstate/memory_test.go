@@ -4,6 +4,7 @@ package agentstate
 
 import (
 	"errors"
+	"os"
 	"testing"
 )
 
@@ -19,12 +20,54 @@ func TestNoNumberIsUsedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 100 {
-			n, err := m.NextSequence()
-			if err != nil || n <= last || (last == 0 && n != 1) {
-				t.Fatalf("run %d: %d after %d, %v", run, n, last, err)
+			n := m.NextSequence()
+			if n <= last || (last == 0 && n != 1) {
+				t.Fatalf("run %d: %d after %d", run, n, last)
 			}
 			last = n
 		}
+	}
+}
+
+// The folder of the file vanishes and comes back: to a write, a full disk is no different.
+func TestNumbersWithoutADisk(t *testing.T) {
+	dir := t.TempDir()
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[int64]bool{}
+	count := func(m *Memory, times int) (last int64) {
+		for range times {
+			n := m.NextSequence()
+			if used[n] || n <= last {
+				t.Fatalf("%d after %d, used before: %v", n, last, used[n])
+			}
+			used[n], last = true, n
+		}
+		return last
+	}
+	m, _ := f.Memory("tr_1")
+	count(m, 10)
+	away, there := dir+"/transfers.away", dir+"/transfers"
+	if err := os.Rename(there, away); err != nil {
+		t.Fatal(err)
+	}
+	m.next = m.kept.Reserved
+	count(m, 10)
+	if !m.StartOnce() || m.StartOnce() {
+		t.Error("a full disk swallowed the start, or let it be told twice")
+	}
+	blind, _ := f.Memory("tr_1") // crashed, and still no disk
+	count(blind, 10)
+	if err := os.Rename(away, there); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := f.Memory("tr_1") // crashed, and the disk is back
+	count(again, 100)
+	count(m, 10) // or not crashed
+	if kept, _ := f.Memory("tr_1"); !kept.kept.Started {
+		t.Error("what was not written down then is not written down now")
 	}
 }
 

@@ -58,9 +58,9 @@ func (a Assignment) check() error {
 		return fmt.Errorf("transfer_id %q is not a plain name", a.TransferID)
 	}
 	switch {
-	case a.Role == Send && a.SourcePath == nil:
+	case a.Mode == Managed && a.Role == Send && a.SourcePath == nil:
 		return fmt.Errorf("role send without source_path")
-	case a.Role == Receive && a.DestinationPath == nil:
+	case a.Mode == Managed && a.Role == Receive && a.DestinationPath == nil:
 		return fmt.Errorf("role receive without destination_path")
 	case a.Role != Send && a.Role != Receive:
 		return fmt.Errorf("role %q", a.Role)

@@ -233,8 +233,14 @@ type AboutAgent struct {
 type AgentClock struct {
 	AdjtimexErrorUs *int64 `json:"adjtimex_error_us,omitempty"`
 	ErrorUs         int64  `json:"error_us"`
-	OffsetUs        int64  `json:"offset_us"`
-	Synchronised    *bool  `json:"synchronised,omitempty"`
+
+	// LastStepUs and by how much last
+	LastStepUs *int64 `json:"last_step_us,omitempty"`
+	OffsetUs   int64  `json:"offset_us"`
+
+	// Steps how often the broker's clock was seen to step since the agent started
+	Steps        *int64 `json:"steps,omitempty"`
+	Synchronised *bool  `json:"synchronised,omitempty"`
 }
 
 // AgentReport defines model for AgentReport.

@@ -13,53 +13,85 @@ import (
 const (
 	// slew is the most by which a correction bends time (0.2 %), so that it adds at most that to a paced rate.
 	slew = 500 // 1/500
-	// stepBeyond is a correction too large to be bent in: the clock was plainly wrong.
-	stepBeyond = 500 * time.Millisecond
+	// bendMost is the largest correction that is bent in, in five seconds at most; until it is, broker time here is known
+	// to be wrong. A larger one is made at once: the pacer's account forbids a burst, whatever the clock does.
+	bendMost = 10 * time.Millisecond
+	// unknown stands for the error of an offset that rests on an earlier run, or on nothing.
+	unknown = 500 * time.Millisecond
+
+	leastGuard   = time.Millisecond // the granularity of timers on a busy host
+	defaultGuard = 10 * time.Millisecond
+	// wallStep is a change of the wall clock against monotonic time that is no adjustment any more.
+	wallStep = 100 * time.Millisecond
 )
 
 // Clock answers broker time. It is safe for concurrent use.
 type Clock struct {
-	now   func() time.Time // local, monotonic
-	wall  func() time.Time // what the host calls the time
+	now       func() time.Time // local, monotonic
+	wall      func() time.Time // what the host calls the time
+	readHost  func() Host
+	mostGuard time.Duration // set before use
+
 	mu    sync.Mutex
 	est   estimate
+	host  Host
 	known bool
-	err   time.Duration
 	// The applied offset moves from applied (at since) towards target.
 	applied, target time.Duration
 	since           time.Time
+	steps           int
+	lastStep        time.Duration
+	wallLead        time.Duration // wall clock minus local time when it was looked at last
 }
 
 // New starts from an offset remembered from an earlier run (0 when there is none).
 func New(remembered time.Duration) *Clock {
 	start := time.Now()
 	local := func() time.Time { return start.Add(time.Since(start)) }
-	return newClock(local, func() time.Time { return time.Now().Round(0) }, remembered)
+	return newClock(local, func() time.Time { return time.Now().Round(0) }, ReadHost, remembered)
 }
 
-func newClock(local, wall func() time.Time, remembered time.Duration) *Clock {
-	return &Clock{now: local, wall: wall, applied: remembered, target: remembered, since: local(), err: stepBeyond}
+func newClock(local, wall func() time.Time, host func() Host, remembered time.Duration) *Clock {
+	now := local()
+	return &Clock{
+		now: local, wall: wall, readHost: host, mostGuard: defaultGuard,
+		applied: remembered, target: remembered, since: now, host: host(), wallLead: wall().Sub(now),
+	}
+}
+
+// LimitGuard sets the largest guard time; 0 leaves it as it is. It is called before the clock is used.
+func (c *Clock) LimitGuard(most time.Duration) {
+	if most > 0 {
+		c.mostGuard = most
+	}
 }
 
 // Local is the local time to take with a request and its answer.
 func (c *Clock) Local() time.Time { return c.now() }
 
-// Observe takes an exchange with the broker.
-func (c *Clock) Observe(sent, received, broker time.Time) {
+// Observe takes an exchange with the broker. stepped is by how much the broker's clock was found to be stepped; one
+// exchange alone is not enough to find that.
+func (c *Clock) Observe(sent, received, broker time.Time) (stepped time.Duration) {
+	host := c.readHost()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.est.add(sent, received, broker)
-	offset, bound, ok := c.est.best()
-	if !ok {
-		return
+	c.host = host
+	if stepped = c.est.add(sent, received, broker, host); stepped != 0 {
+		c.steps++
+		c.lastStep = stepped
 	}
 	now := c.now()
+	best, ok := c.est.best(now, host)
+	if !ok {
+		return stepped
+	}
 	c.applied, c.since = c.offset(now), now
-	c.target, c.err = offset, bound
-	if gap := (c.target - c.applied).Abs(); !c.known || gap > stepBeyond {
+	c.target = best.offset
+	if gap := (c.target - c.applied).Abs(); !c.known || gap > bendMost {
 		c.applied = c.target
 	}
 	c.known = true
+	return stepped
 }
 
 // offset is the applied offset at a local time.
@@ -80,8 +112,14 @@ func (c *Clock) Now() int64 {
 // Reading is what the clock knows about itself.
 type Reading struct {
 	Offset time.Duration // broker time minus the host's wall clock
-	Error  time.Duration // half the round trip of the exchange it rests on
-	Known  bool          // at least one exchange in this run
+	// Error bounds how far Now is off: half the round trip of the exchange it rests on, the drift since then, and what
+	// of a correction is still to be bent in.
+	Error    time.Duration
+	Known    bool // at least one exchange in this run
+	Doubted  bool // the newest exchanges contradict the offset: asking again decides
+	Steps    int  // of the broker's clock, in this run
+	LastStep time.Duration
+	Host     Host
 }
 
 // Read answers the reading now.
@@ -89,12 +127,33 @@ func (c *Clock) Read() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	return Reading{Offset: now.Add(c.offset(now)).Sub(c.wall()), Error: c.err, Known: c.known}
+	offset := c.offset(now)
+	r := Reading{
+		Offset: now.Add(offset).Sub(c.wall()), Error: unknown, Known: c.known, Doubted: len(c.est.doubts) > 0,
+		Steps: c.steps, LastStep: c.lastStep, Host: c.host,
+	}
+	if best, ok := c.est.best(now, c.host); ok {
+		r.Error = best.bound(now, c.host) + (c.target - offset).Abs()
+	}
+	return r
 }
 
 // Guard is by how many microseconds schedules are narrowed at each step: the error of the clock, at least the
 // granularity of timers and at most what is worth losing.
 func (c *Clock) Guard() int64 {
-	const least, most = 1_000, 10_000
-	return max(least, min(c.Read().Error.Microseconds(), most))
+	return max(leastGuard, min(c.Read().Error, c.mostGuard)).Microseconds()
+}
+
+// WallStepped is by how much the host's wall clock was stepped since it was last asked; 0 when it was not. Broker time
+// here does not follow such a step.
+func (c *Clock) WallStepped() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lead := c.wall().Sub(c.now())
+	by := lead - c.wallLead
+	c.wallLead = lead
+	if by.Abs() < wallStep {
+		return 0
+	}
+	return by
 }

@@ -4,43 +4,90 @@ package clock
 
 import "time"
 
-// kept is how many exchanges compete: at one a second this forgets a lucky one after a quarter of a minute, sooner than
-// two ordinary clocks drift apart by a millisecond.
-const kept = 16
+const (
+	// kept is how many exchanges compete.
+	kept = 16
+	// believed is how many exchanges that agree with each other overrule all earlier ones: that the broker's clock was
+	// stepped is a rare thing, that one answer was made from a wrong time stamp is less so.
+	believed = 3
+)
 
 // sample is one exchange with the broker.
 type sample struct {
 	offset    time.Duration // broker time minus local time
 	roundTrip time.Duration
+	at        time.Time // local
 }
 
-// estimate keeps the last exchanges and believes the one with the smallest round trip: the others only waited longer
-// somewhere, and nobody knows in which direction.
+// bound is how far the offset may be off by now: half the round trip, for nobody knows which way was the slower, and
+// what the two clocks may have drifted apart since.
+func (s sample) bound(now time.Time, h Host) time.Duration {
+	return s.roundTrip/2 + h.drift(now.Sub(s.at))
+}
+
+// contradicts says that two samples cannot both be right.
+func (s sample) contradicts(other sample, now time.Time, h Host) bool {
+	return (s.offset - other.offset).Abs() > s.bound(now, h)+other.bound(now, h)
+}
+
+// estimate keeps the last exchanges and believes the one with the smallest bound. Those that contradict it are kept apart:
+// when enough of them agree with each other, they are right and all earlier ones wrong.
 type estimate struct {
-	samples [kept]sample
-	n       int
+	samples []sample
+	doubts  []sample
 }
 
 // add takes an exchange: local times when the request left and when the answer came, and the broker's time in between.
-func (e *estimate) add(sent, received, broker time.Time) {
+// stepped is by how much the broker's clock was stepped, when that has become certain with this exchange.
+func (e *estimate) add(sent, received, broker time.Time, h Host) (stepped time.Duration) {
 	roundTrip := received.Sub(sent)
 	if roundTrip < 0 {
-		return
+		return 0
 	}
-	e.samples[e.n%kept] = sample{broker.Sub(sent.Add(roundTrip / 2)), roundTrip}
-	e.n++
+	s := sample{broker.Sub(sent.Add(roundTrip / 2)), roundTrip, received}
+	best, known := e.best(received, h)
+	if known && s.contradicts(best, received, h) {
+		return e.doubt(s, best, h)
+	}
+	if e.disputed(s, received, h) {
+		e.doubts = nil
+	}
+	if e.samples = append(e.samples, s); len(e.samples) > kept {
+		e.samples = e.samples[1:]
+	}
+	return 0
 }
 
-// best is the offset and half of its round trip, which bounds its error.
-func (e *estimate) best() (offset, bound time.Duration, ok bool) {
-	if e.n == 0 {
-		return 0, 0, false
+// doubt takes a sample that contradicts the best one.
+func (e *estimate) doubt(s, best sample, h Host) (stepped time.Duration) {
+	if e.disputed(s, s.at, h) {
+		e.doubts = nil
 	}
-	best := e.samples[0]
-	for _, s := range e.samples[1:min(e.n, kept)] {
-		if s.roundTrip < best.roundTrip {
-			best = s
+	if e.doubts = append(e.doubts, s); len(e.doubts) < believed {
+		return 0
+	}
+	e.samples, e.doubts = e.doubts, nil
+	right, _ := e.best(s.at, h)
+	return right.offset - best.offset
+}
+
+// disputed says that a sample contradicts one of the doubts.
+func (e *estimate) disputed(s sample, now time.Time, h Host) bool {
+	for _, d := range e.doubts {
+		if s.contradicts(d, now, h) {
+			return true
 		}
 	}
-	return best.offset, best.roundTrip / 2, true
+	return false
+}
+
+// best is the sample with the smallest bound; ok is false without any. Which one that is does not change with time alone:
+// all bounds grow alike.
+func (e *estimate) best(now time.Time, h Host) (best sample, ok bool) {
+	for _, s := range e.samples {
+		if !ok || s.bound(now, h) < best.bound(now, h) {
+			best, ok = s, true
+		}
+	}
+	return best, ok
 }

@@ -17,10 +17,11 @@ func (a *Amount) add(size int64) {
 
 // Counters of one direction since the start.
 type Counters struct {
-	Offered Amount
-	Fates   [gateway.Fates]Amount
-	Refused int64 // packets that the receiving device did not take
-	refusal error
+	Offered  Amount
+	Fates    [gateway.Fates]Amount
+	QueueMax int64
+	Refused  int64 // packets that the receiving device did not take
+	refusal  error
 }
 
 func (c *Counters) of(fate gateway.Fate) *Amount { return &c.Fates[fate] }

@@ -135,7 +135,9 @@ func (d *direction) offer(now int64, packet []byte) {
 	}
 	if fate == gateway.Forwarded {
 		d.store.Keep(len(packet))
-		d.ticks.queued(now, d.link.Queued(now))
+		waiting := d.link.Queued(now)
+		d.count.QueueMax = max(d.count.QueueMax, waiting)
+		d.ticks.queued(now, waiting)
 		return
 	}
 	d.count.of(fate).add(size)

@@ -21,6 +21,8 @@ const (
 	ChecksumMismatch  = "checksum_mismatch"
 	PeerUnreachable   = "peer_unreachable"
 	Authentication    = "authentication"
+	CommandFailed     = "command_failed"
+	SupervisorLost    = "supervisor_lost"
 	Internal          = "internal"
 )
 

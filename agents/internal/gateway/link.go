@@ -196,12 +196,13 @@ func (l *Link) Set(now int64, s Settings) error {
 	return nil
 }
 
-// Cut ends all packets on the link, and those to come: Pop gives them back at once.
+// Cut ends all packets on the link, and those to come: Pop gives them back at once. What has left the far end is not on it.
 func (l *Link) Cut(now int64) {
 	l.advance(now)
 	for i := l.head; i != l.tail; i++ {
-		p := l.at(i)
-		p.Due, p.Fate = now, Cut
+		if p := l.at(i); i >= l.sent || p.Due > now {
+			p.Due, p.Fate = now, Cut
+		}
 	}
 	l.sent, l.waiting, l.lastDue, l.cut = l.tail, 0, now, true
 }

@@ -4,7 +4,10 @@
 // (section 2.1): the sender's own timer, the round trip, a kernel timer, or the pacing of packets.
 package mechanism
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // Name is how the API calls a mechanism.
 type Name string
@@ -32,6 +35,10 @@ type Socket interface {
 	Remote() netip.AddrPort
 }
 
+// BalanceEvery is how often Limiter.Balance should be called: twice within the 100 ms in which the share of a stream that
+// stalls shall be with the others.
+const BalanceEvery = 40 * time.Millisecond
+
 // Limiter holds all sockets of one transfer, together, to one rate of payload. It is not safe for concurrent use.
 type Limiter interface {
 	Name() Name
@@ -42,6 +49,9 @@ type Limiter interface {
 	// SetRate sets the payload rate in bit/s (0: send as little as the mechanism can) and answers what the kernel, read
 	// back, now holds to.
 	SetRate(rateBps int64) (heldBps int64, err error)
+	// Balance looks at what every socket really uses and moves shares to where they are used; the sum is never more than
+	// the rate. Call it every BalanceEvery while anything is sent; now is monotonic time in µs.
+	Balance(now int64) error
 	// Close undoes everything on the host that was done for this transfer.
 	Close() error
 }

@@ -18,6 +18,7 @@ import (
 type Orders struct {
 	Transfer  string
 	Send      bool // otherwise receive
+	Wrapped   bool // a command moves the data: its supervisor follows the orders, no sender of ours
 	Path      string
 	Volume    int64
 	Overwrite bool
@@ -37,13 +38,14 @@ type Peer struct {
 
 // SameTransfer says that only the plan may differ: the transfer can go on under the new orders.
 func (o Orders) SameTransfer(p Orders) bool {
-	return o.Transfer == p.Transfer && o.Send == p.Send && o.Path == p.Path && o.Volume == p.Volume &&
+	return o.Transfer == p.Transfer && o.Send == p.Send && o.Wrapped == p.Wrapped && o.Path == p.Path &&
+		(o.Volume == p.Volume || o.Wrapped) && // a file has a size, a command an estimate
 		o.Overwrite == p.Overwrite && o.Key == p.Key
 }
 
 // Equal says that nothing differs at all.
 func (o Orders) Equal(p Orders) bool {
-	return o.SameTransfer(p) && o.Peer == p.Peer && o.Revision == p.Revision && o.Fallback == p.Fallback &&
+	return o.SameTransfer(p) && o.Volume == p.Volume && o.Peer == p.Peer && o.Revision == p.Revision && o.Fallback == p.Fallback &&
 		o.Paused == p.Paused && slices.Equal(o.Segments, p.Segments)
 }
 

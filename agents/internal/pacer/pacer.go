@@ -16,13 +16,18 @@ const (
 	// pacing error (about 0.2 %, measured) this stays under the promised 1 %.
 	CatchUp = 200
 
-	// lookahead is how much is queued in the kernel ahead of time: it bridges late wake-ups on a busy host. With 5 ms a
-	// segment of 2 s lost more than 1 % when four processes competed for two cores, with 20 ms it did not.
-	lookahead int64 = 20_000 // µs
+	// Queued is the lookahead for a kernel that paces: how much waits there ahead of time. It bridges late wake-ups on a
+	// busy host: with 5 ms a segment of 2 s lost more than 1 % when four processes competed for two cores, with 20 ms it
+	// did not.
+	Queued int64 = 20_000 // µs
+	// Immediate is the lookahead for a kernel that sends what it is given at once: it is the burst of the token bucket, and
+	// with CatchUp stays within 1 % over 500 ms.
+	Immediate int64 = 2_000 // µs
 	// maxLookahead bounds the stretch that lets slow rates send whole packets: two of them below 100 kbit/s.
 	maxLookahead int64 = 200_000 // µs
 
-	packet     int64 = 1448      // payload of one Ethernet frame with time stamps: not worth writing less at a time
+	// Ethernet is the payload of one frame of 1500 bytes with TCP time stamps.
+	Ethernet   int64 = 1448
 	maxQuantum int64 = 256 << 10 // one read buffer
 	quantumFor int64 = 1_000     // µs of the rate per write: smaller than the burst that 1 % of 500 ms allows
 
@@ -47,6 +52,13 @@ type Pacer struct {
 	since  int64             // sending since, 0 while nothing is
 	run    int64             // bytes written since then
 	behind bool
+	style  Style
+}
+
+// Style is how the kernel treats what is written.
+type Style struct {
+	Lookahead int64 // µs of the booking that may be written ahead of time: Queued or Immediate
+	Packet    int64 // bytes of payload in a full packet: not worth writing less at a time
 }
 
 // Decision says what to do now.
@@ -55,12 +67,14 @@ type Decision struct {
 	Write   int64 // bytes that may be written now, 0 for none
 	Quantum int64 // write them in pieces of this
 	WakeAt  int64 // when Write is 0: ask again then
+	InHand  int64 // bytes that the account leaves to be written now, of at most Ahead; negative when it is overdrawn
+	Ahead   int64
 }
 
 // Start begins to follow a schedule at an instant. booked may go on after its planned end (fallback); guard is the
 // error of the clock; owed is what the schedule cannot carry any more if it is not sent faster than booked.
-func Start(now int64, booked schedule.Schedule, guard, owed int64) *Pacer {
-	return &Pacer{booked: booked, safe: booked.Guarded(guard), anchor: now, at: now, owed: max(owed, 0)}
+func Start(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
+	return &Pacer{booked: booked, safe: booked.Guarded(guard), anchor: now, at: now, owed: max(owed, 0), style: style}
 }
 
 // Next decides for an instant; want is how many bytes the caller has in all.
@@ -85,15 +99,15 @@ func (p *Pacer) Next(now, want int64) Decision {
 	if p.since == 0 {
 		p.since, p.run = now, 0
 	}
-	quantum := quantum(rate)
-	until := now + horizon(rate)
+	quantum := p.quantum(rate)
+	until := now + p.horizon(rate)
 	if change, ok := p.safe.NextChange(now); ok && p.safe.RateAt(change) < rate {
 		until = min(until, change) // who wakes up late at a step down must not find the kernel with more to send
 	}
 	ahead := p.safe.Bytes(now, until)
 	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since-rampAfter)/rampUp))
 	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
-	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now}
+	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now, InHand: budget, Ahead: ahead}
 	if budget >= min(quantum, want) {
 		decision.Write = budget
 		return decision
@@ -145,17 +159,22 @@ func (p *Pacer) faster(n int64) int64 {
 	return n
 }
 
-func horizon(rateBps int64) int64 {
-	return max(lookahead, min(schedule.Duration(rateBps, 2*packet), maxLookahead))
+func (p *Pacer) horizon(rateBps int64) int64 {
+	return max(p.style.Lookahead, min(schedule.Duration(rateBps, 2*p.style.Packet), maxLookahead))
 }
 
-func quantum(rateBps int64) int64 {
-	q := max(schedule.Volume(rateBps, quantumFor), min(packet, schedule.Volume(rateBps, horizon(rateBps))/2))
-	return max(1, min(q, maxQuantum))
+// quantum is a write: whole packets, so that the share of headers is what the mechanisms reckon with.
+func (p *Pacer) quantum(rateBps int64) int64 {
+	packet := p.style.Packet
+	q := min(max(schedule.Volume(rateBps, quantumFor), min(packet, schedule.Volume(rateBps, p.horizon(rateBps))/2)), maxQuantum)
+	if q > packet {
+		q -= q % packet
+	}
+	return max(q, 1)
 }
 
 // NotSentLowWater is how much unsent data the kernel should take at a rate (TCP_NOTSENT_LOWAT): the queue that is meant
 // to be there, and little more, so that not much is left when the network is slower than the booking.
 func NotSentLowWater(rateBps int64) int {
-	return int(min(max(schedule.Volume(rateBps, lookahead+5_000), 16<<10), 2<<20))
+	return int(min(max(schedule.Volume(rateBps, Queued+5_000), 16<<10), 2<<20))
 }

@@ -26,6 +26,8 @@ func (k *kernel) run(until int64) {
 	k.at = until
 }
 
+var style = Style{Lookahead: Queued, Packet: Ethernet}
+
 type point struct {
 	at   int64
 	sent float64
@@ -33,7 +35,7 @@ type point struct {
 
 // play follows a schedule with a host that stalls now and then, and answers what left when.
 func play(t *rapid.T, booked schedule.Schedule, guard, until, volume int64) []point {
-	p := Start(0, booked, guard, 0)
+	p := Start(0, booked, guard, 0, style)
 	k := &kernel{}
 	now := int64(0)
 	line := []point{{0, 0}}
@@ -87,7 +89,7 @@ func TestNeverAboveTheBooking(t *testing.T) {
 		line := play(t, booked, guard, booked.End()+300_000, 1<<50)
 		for i, j := 0, 0; j < len(line); j++ {
 			// A host that stalls while it catches up does so 0.5 % longer than it meant to.
-			overrun := float64(schedule.Volume(maxRate(booked, 0, line[j].at), lookahead+80_000)) / CatchUp
+			overrun := float64(schedule.Volume(maxRate(booked, 0, line[j].at), Queued+80_000)) / CatchUp
 			if total := float64(booked.Bytes(0, line[j].at)); line[j].sent > total+overrun+2 {
 				t.Fatalf("%.0f bytes by %d us, booked are %.0f", line[j].sent, line[j].at, total)
 			}
@@ -95,7 +97,7 @@ func TestNeverAboveTheBooking(t *testing.T) {
 				i++
 			}
 			booking := float64(booked.Bytes(line[i].at, line[j].at))
-			room := float64(schedule.Volume(maxRate(booked, line[i].at, line[j].at), quantumFor)) + 2*float64(packet)
+			room := float64(schedule.Volume(maxRate(booked, line[i].at, line[j].at), quantumFor)) + 2*float64(Ethernet)
 			if got := line[j].sent - line[i].sent; got > booking*1.006+room {
 				t.Fatalf("%.0f bytes in [%d, %d) us, booked are %.0f", got, line[i].at, line[j].at, booking)
 			}
@@ -118,7 +120,7 @@ func maxRate(s schedule.Schedule, from, to int64) int64 {
 func TestCloseToTheBooking(t *testing.T) {
 	for _, rate := range []int64{200_000, 1_000_000, 10_000_000, 100_000_000, 400_000_000, 1_000_000_000} {
 		booked := schedule.New([]schedule.Segment{{Begin: 0, End: 2_000_000, RateBps: rate}})
-		p, k := Start(0, booked, 1_000, 0), &kernel{}
+		p, k := Start(0, booked, 1_000, 0, style), &kernel{}
 		for now := int64(0); now < 2_000_000; {
 			d := p.Next(now, 1<<50)
 			k.run(now)
@@ -135,7 +137,7 @@ func TestCloseToTheBooking(t *testing.T) {
 		}
 		k.run(2_000_000)
 		want := float64(booked.Bytes(0, 2_000_000))
-		if off := 100 * (k.sent/want - 1); k.sent < 0.99*want-float64(packet) || off > 0.01 {
+		if off := 100 * (k.sent/want - 1); k.sent < 0.99*want-float64(Ethernet) || off > 0.01 {
 			t.Errorf("%d bit/s: %+.2f %% off", rate, off)
 		}
 	}
@@ -167,7 +169,7 @@ func TestSilentInAGap(t *testing.T) {
 func TestCatchUpIsBounded(t *testing.T) {
 	const rate = 100_000_000
 	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 100_000_000, RateBps: rate}})
-	p := Start(0, booked, 1_000, 50_000_000) // hopelessly behind
+	p := Start(0, booked, 1_000, 50_000_000, style) // hopelessly behind
 	var wrote int64
 	now := int64(5_000)
 	for now < 10_000_000 {
@@ -184,7 +186,7 @@ func TestCatchUpIsBounded(t *testing.T) {
 		now = d.WakeAt
 	}
 	booking := booked.Bytes(0, 10_000_000)
-	if wrote > booking+booking/CatchUp+schedule.Volume(rate, 2*lookahead) {
+	if wrote > booking+booking/CatchUp+schedule.Volume(rate, 2*Queued) {
 		t.Errorf("%d bytes, booked are %d", wrote, booking)
 	}
 	if wrote < booking+booking/CatchUp*9/10 {

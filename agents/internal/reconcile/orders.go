@@ -18,7 +18,8 @@ func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
 	}
 	var wanted []mover.Orders
 	for _, a := range doc.Assignments {
-		if a.Mode != brokerapi.Managed {
+		wrapped := a.Mode == brokerapi.Wrapped && a.Role == brokerapi.Send
+		if a.Mode != brokerapi.Managed && !wrapped {
 			continue
 		}
 		wanted = append(wanted, orders(a, fallback))
@@ -29,7 +30,7 @@ func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
 func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
 	key, _ := hex.DecodeString(a.Key) // was checked when it was parsed
 	o := mover.Orders{
-		Transfer: a.TransferID, Send: a.Role == brokerapi.Send, Volume: a.VolumeBytes, Overwrite: a.Overwrite,
+		Transfer: a.TransferID, Send: a.Role == brokerapi.Send, Wrapped: a.Mode == brokerapi.Wrapped, Volume: a.VolumeBytes, Overwrite: a.Overwrite,
 		Key: string(key), Peer: mover.Peer{Host: a.Peer.Host, Address: a.Peer.DataAddress},
 		Revision: a.PlanRevision, Fallback: fallback, Paused: a.Paused,
 	}

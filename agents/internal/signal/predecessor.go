@@ -36,6 +36,8 @@ type PredecessorConfig struct {
 type Predecessor struct {
 	cfg       PredecessorConfig
 	holdAt    int64 // begin to hold
+	end       int64 // of the booking: and of holding
+	extended  int64 // or this, if it is later
 	expected  int64 // when it will be done
 	number    uint32
 	sent      [remembered]sending
@@ -63,13 +65,21 @@ type sending struct {
 
 // NewPredecessor makes one that holds nothing yet.
 func NewPredecessor(cfg PredecessorConfig) *Predecessor {
-	return &Predecessor{cfg: cfg, holdAt: Never, expected: Never, release: Never}
+	return &Predecessor{cfg: cfg, holdAt: Never, end: math.MinInt64, extended: math.MinInt64, expected: Never, release: Never}
 }
 
-// Plan says when the booking ends and when the transfer expects to be done; whichever is earlier counts.
+// Plan says when the booking ends and when the transfer expects to be done. It holds the link from a second before the
+// earlier of them to the end of the booking.
 func (p *Predecessor) Plan(end, expected int64) {
-	p.expected = min(end, expected)
+	p.end, p.expected = end, min(end, expected)
 	p.holdAt = p.expected - max(leastLead, p.cfg.Timeout)
+}
+
+// Extend holds the link beyond the booked end up to an instant: whoever does not ask again has stopped to use it.
+func (p *Predecessor) Extend(until int64) { p.extended = max(p.extended, until) }
+
+func (p *Predecessor) holds(now int64) bool {
+	return p.release == Never && now >= p.holdAt && now < max(p.end, p.extended)
 }
 
 // LeaseUntil is the instant up to which the successor is sure not to start; 0 when nothing is promised.
@@ -109,6 +119,8 @@ func (p *Predecessor) Advance(now int64) (frames []Frame, wakeAt int64) {
 		return nil, Never
 	case p.release == Never && now < p.holdAt:
 		return nil, p.holdAt
+	case p.release == Never && !p.holds(now):
+		return nil, Never
 	case now < p.next:
 		return nil, p.next
 	case p.release != Never && now >= p.lastTry:
@@ -182,7 +194,7 @@ func (p *Predecessor) Receive(now int64, f Frame) (frames []Frame) {
 	}
 	p.successor, p.armed = f.SuccessorNonce, true
 	// A nonce that is new is worth an immediate answer: a HOLD that counts, or the GO that could not be said before.
-	if changed && (p.release == Never || now >= p.release) {
+	if changed && (p.holds(now) || now >= p.release) {
 		frames = []Frame{p.say(now)}
 		p.next = now + p.interval()
 	}

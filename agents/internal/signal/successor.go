@@ -86,6 +86,9 @@ func (s *Successor) Advance(now int64) (wakeAt int64) {
 	}
 	if s.gone {
 		start := min(s.begin, max(s.early, s.goneAt))
+		if s.goneBy == Released && s.done != Never {
+			start = max(start, s.heard+s.cfg.Timeout) // the broker knows more, but not sooner, than who still holds the link
+		}
 		if now < start {
 			return start
 		}
@@ -103,6 +106,8 @@ func (s *Successor) Advance(now int64) (wakeAt int64) {
 	return Never
 }
 
+func (s *Successor) signalled() bool { return s.gone && s.goneBy == Signalled }
+
 func (s *Successor) decide(now int64, v Verdict) {
 	if s.verdict == Waiting {
 		s.verdict, s.at = v, now
@@ -119,14 +124,16 @@ func (s *Successor) Receive(now int64, f Frame) []Frame {
 	switch {
 	case s.verdict != Waiting:
 		answer.Kind = Started
-	case f.Kind == Go && !fresh:
+	case f.Kind == Go && !fresh && !(s.signalled() && f.PredecessorNonce == s.predecessor):
 		return nil // an old one: whoever is alive says it again with our nonce
+	case f.Kind == Go && s.signalled():
+		answer.Kind = Started
 	case f.Kind == Go:
 		s.gone, s.goneBy, s.goneAt, s.cause = true, Signalled, now, f.Cause
 		s.Advance(now)
 		answer.Kind = Started
 	case fresh:
-		s.gone = s.gone && s.goneBy == Released // a run that began anew takes an earlier run's GO back, if there is still time
+		s.gone = s.gone && s.goneBy == Released // a run that began anew takes back the GO of an earlier one while there is time
 		s.heard = max(s.heard, now)
 		s.done = now + int64(f.Remaining)
 	}

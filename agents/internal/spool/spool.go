@@ -2,7 +2,7 @@
 
 // Package spool keeps reports on disk until the broker has taken them: one file each, named by a number that only grows,
 // so that a restart delivers them in the order in which they happened. Progress is coalesced to the newest of each
-// transfer, which bounds the spool; changes of state are never dropped.
+// transfer, which bounds the spool; changes of state are never dropped, not even when the disk is full.
 package spool
 
 import (
@@ -24,6 +24,7 @@ import (
 type entry struct {
 	name   string
 	report brokerapi.AgentReport
+	onDisk bool
 }
 
 // Spool is safe for concurrent use.
@@ -48,7 +49,7 @@ func Open(dir string) (*Spool, error) {
 		if !strings.HasSuffix(f.Name(), ".json") || strings.HasPrefix(f.Name(), ".") {
 			continue
 		}
-		e := entry{name: f.Name()}
+		e := entry{name: f.Name(), onDisk: true}
 		path := filepath.Join(dir, e.name)
 		order, err := strconv.ParseInt(strings.TrimSuffix(e.name, ".json"), 10, 64)
 		if err == nil {
@@ -68,27 +69,51 @@ func Open(dir string) (*Spool, error) {
 	return s, nil
 }
 
-// Put adds a report. When it returns, a change of state survives a power loss, and progress a crash of the agent.
+// Put adds a report. When it returns, a change of state survives a power loss, and progress a crash of the agent; unless
+// the disk takes nothing: then the report waits in memory, to be delivered from there or written by Save.
 func (s *Spool) Put(r brokerapi.AgentReport) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	s.order++
-	e := entry{fmt.Sprintf("%016d.json", s.order), r}
-	progress := r.Kind == brokerapi.Progress
-	if err := atomicfile.Write(filepath.Join(s.dir, e.name), data, 0o600, atomicfile.Durability(!progress)); err != nil {
-		return fmt.Errorf("spool: %w", err)
+	e := entry{name: fmt.Sprintf("%016d.json", s.order), report: r}
+	if err := s.write(&e); err != nil {
+		slog.Error("REPORT NOT ON DISK: it waits in memory and is lost if the agent ends before the broker has it",
+			"transfer", r.TransferID, "kind", r.Kind, "error", err)
 	}
-	if progress {
+	if r.Kind == brokerapi.Progress {
 		s.remove(func(old brokerapi.AgentReport) bool {
 			return old.Kind == brokerapi.Progress && old.TransferID == r.TransferID
 		})
 	}
 	s.pending = append(s.pending, e)
 	return nil
+}
+
+// Save writes what could not be written before, and answers how many reports still are in memory alone.
+func (s *Spool) Save() (left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.pending {
+		e := &s.pending[i]
+		switch {
+		case e.onDisk:
+		case left > 0 || s.write(e) != nil: // one failure is enough to know
+			left++
+		default:
+			slog.Info("report on disk after all", "transfer", e.report.TransferID, "kind", e.report.Kind)
+		}
+	}
+	return left
+}
+
+func (s *Spool) write(e *entry) error {
+	data, err := json.Marshal(e.report)
+	if err != nil {
+		return err
+	}
+	err = atomicfile.Write(filepath.Join(s.dir, e.name), data, 0o600, atomicfile.Durability(e.report.Kind != brokerapi.Progress))
+	e.onDisk = err == nil
+	return err
 }
 
 // Next is up to n of the oldest pending reports.

@@ -77,6 +77,40 @@ func TestWeeksWithoutABrokerAreBounded(t *testing.T) {
 	}
 }
 
+// The folder vanishes and comes back: to a write, a full disk is no different.
+func TestADiskThatTakesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "spool")
+	s := open(t, dir)
+	_ = s.Put(report("a", 1, brokerapi.Started))
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(3) {
+		_ = s.Put(report("a", 2+n, brokerapi.Progress))
+	}
+	_ = s.Put(report("a", 5, brokerapi.Failed))
+	const want = "a/1:started a/4:progress a/5:failed "
+	if got := list(s); got != want {
+		t.Errorf("without a disk: %s", got)
+	}
+	if left := s.Save(); left != 2 {
+		t.Errorf("%d in memory alone", left)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.Save(); left != 0 {
+		t.Errorf("%d still in memory alone", left)
+	}
+	if got := list(open(t, dir)); got != want {
+		t.Errorf("after a restart: %s", got)
+	}
+	s.Drop("a", 5)
+	if got := list(open(t, dir)); got != "a/1:started a/4:progress " {
+		t.Errorf("after a delivery: %s", got)
+	}
+}
+
 func TestABrokenFileIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

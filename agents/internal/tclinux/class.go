@@ -19,6 +19,9 @@ type Class struct {
 	RateBps int64
 	// Matches say which packets, any of them. None: those of sockets whose SO_PRIORITY is the class's ID.
 	Matches []Match
+	// FQ asks for no class but for the fq qdisc on the device, which holds every socket to its SO_MAX_PACING_RATE. Nothing
+	// is done where fq is there already, whoever configured it. One device cannot have both.
+	FQ bool
 }
 
 // Match is a set of packets by their headers. Zero fields match everything. Packets with IPv4 options, IPv6 extension
@@ -50,11 +53,17 @@ const MinRateBps = 10_000
 const mostRateBps = int64(1e15)
 
 func (c Class) check() error {
-	if c.RateBps < MinRateBps || c.RateBps > mostRateBps {
-		return fmt.Errorf("rate of %d bit/s: want %d to %d", c.RateBps, MinRateBps, mostRateBps)
-	}
 	if c.Device == "" && !c.Remote.IsValid() {
 		return errors.New("neither a device nor a remote address")
+	}
+	if c.FQ {
+		if c.RateBps != 0 || len(c.Matches) != 0 {
+			return errors.New("fq takes rates from sockets: no rate and no matches here")
+		}
+		return nil
+	}
+	if c.RateBps < MinRateBps || c.RateBps > mostRateBps {
+		return fmt.Errorf("rate of %d bit/s: want %d to %d", c.RateBps, MinRateBps, mostRateBps)
 	}
 	for i, m := range c.Matches {
 		if err := m.check(); err != nil {

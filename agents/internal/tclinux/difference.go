@@ -12,6 +12,7 @@ import (
 type wishes map[string]wish
 
 type wish struct {
+	kind    string // of the root qdisc
 	classes map[uint16]Shape
 	filters map[Filter]bool
 }
@@ -19,7 +20,8 @@ type wish struct {
 // The order of operations. New before old, so that no packet of a class is ever without one; less before more, so that
 // the sum of the rates is at no instant above what was wanted before and after.
 const (
-	addRoot = iota
+	swapRoot = iota // there can be one only: the other kind goes first
+	addRoot
 	lowerClass
 	addClass
 	raiseClass
@@ -58,8 +60,12 @@ func toHave(device string, want wish, have *found) (steps []step) {
 		op.Device = device
 		steps = append(steps, step{rank, op})
 	}
-	if !ours(have.root) {
-		add(addRoot, Operation{Verb: Add})
+	if have.root.Kind != want.kind || !ours(have.root) {
+		if ours(have.root) {
+			add(swapRoot, Operation{Verb: Delete})
+			have = &found{}
+		}
+		add(addRoot, Operation{Verb: Add, Kind: want.kind})
 	}
 	kept := map[uint16]bool{}
 	for _, c := range have.classes {

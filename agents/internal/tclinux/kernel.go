@@ -51,6 +51,32 @@ func (k *Kernel) Tick() time.Duration {
 	return max(wakeUp, time.Duration(resolution.Nano()))
 }
 
+// Probe asks for a qdisc of that kind on the loopback device, with options that none accepts: the kernel refuses the
+// privilege first, then the kind, and only then the options.
+func (k *Kernel) Probe(kind string) error {
+	if kind != htb && kind != fq {
+		return fmt.Errorf("%q is no qdisc that is used here", kind) // and may be one that takes any options
+	}
+	link, err := k.Link("lo")
+	if err != nil {
+		return err
+	}
+	body := attribute(tcHeader(link.Index, 0, tcRoot, 0), tcaKind, terminated(kind))
+	// One attribute of every number, each shorter than it may be.
+	var options []byte
+	for number := uint16(1); number <= 16; number++ {
+		options = attribute(options, number, []byte{0})
+	}
+	_, err = k.netlink.ask(unix.RTM_NEWQDISC, unix.NLM_F_CREATE|unix.NLM_F_EXCL, attribute(body, tcaOptions, options))
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return ErrNoPrivilege
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP):
+		return fmt.Errorf("%s: %w", kind, ErrNoQdisc)
+	}
+	return nil
+}
+
 // Route asks the routing table.
 func (k *Kernel) Route(to netip.Addr) (string, error) {
 	to = to.Unmap()
@@ -118,14 +144,30 @@ func (k *Kernel) Roots() ([]Qdisc, error) {
 	if err != nil {
 		return nil, err
 	}
-	var roots []Qdisc
+	roots := map[int]*Qdisc{}
+	leaves := map[int][]uint32{} // parents, in order
+	kinds := map[int][]string{}
 	for _, body := range answers {
-		if q, index, ok := parseRoot(body); ok && links[index].Name != "" {
+		q, index, parent, ok := parseQdisc(body)
+		switch {
+		case !ok || links[index].Name == "":
+		case parent == tcRoot:
 			q.Device = links[index].Name
-			roots = append(roots, q)
+			roots[index] = &q
+		default:
+			leaves[index], kinds[index] = append(leaves[index], parent), append(kinds[index], q.Kind)
 		}
 	}
-	return roots, nil
+	var found []Qdisc
+	for index, root := range roots {
+		for i, parent := range leaves[index] {
+			if parent>>16 == root.Handle>>16 {
+				root.Leaves = append(root.Leaves, kinds[index][i])
+			}
+		}
+		found = append(found, *root)
+	}
+	return found, nil
 }
 
 // Classes of our root qdisc on a device.
@@ -153,7 +195,7 @@ func (k *Kernel) Filters(device string) ([]KernelFilter, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := k.netlink.ask(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, tcHeader(link.Index, 0, handle, 0))
+	answers, err := k.netlink.ask(unix.RTM_GETTFILTER, unix.NLM_F_DUMP, tcHeader(link.Index, 0, Handle, 0))
 	if err != nil {
 		return nil, err
 	}

@@ -45,17 +45,20 @@ func encode(op Operation, index int) (kind, flags uint16, body []byte) {
 	case op.Filter != nil:
 		return encodeFilter(op, flags, index)
 	case op.Verb == Delete:
-		return unix.RTM_DELQDISC, flags, tcHeader(index, handle, tcRoot, 0)
+		return unix.RTM_DELQDISC, flags, tcHeader(index, Handle, tcRoot, 0)
 	}
-	body = attribute(tcHeader(index, handle, tcRoot, 0), tcaKind, terminated("htb"))
+	body = attribute(tcHeader(index, Handle, tcRoot, 0), tcaKind, terminated(op.Kind))
+	if op.Kind != htb {
+		return unix.RTM_NEWQDISC, flags, body
+	}
 	init := make([]byte, sizeHTBInit) // struct tc_htb_glob; a default class of 0: what no filter takes is not shaped
 	binary.NativeEndian.PutUint32(init, htbVersion)
-	binary.NativeEndian.PutUint32(init[4:], marker)
+	binary.NativeEndian.PutUint32(init[4:], Marker)
 	return unix.RTM_NEWQDISC, flags, attribute(body, tcaOptions, attribute(nil, tcaHTBInit, init))
 }
 
 func encodeClass(op Operation, flags uint16, index int) (uint16, uint16, []byte) {
-	body := tcHeader(index, classID(op.Class.Minor), handle, 0)
+	body := tcHeader(index, classID(op.Class.Minor), Handle, 0)
 	if op.Verb == Delete {
 		return unix.RTM_DELTCLASS, flags, body
 	}
@@ -75,7 +78,7 @@ func encodeClass(op Operation, flags uint16, index int) (uint16, uint16, []byte)
 		wide := binary.NativeEndian.AppendUint64(nil, bytesPerSecond)
 		options = attribute(attribute(options, tcaHTBRate64, wide), tcaHTBCeil64, wide)
 	}
-	return unix.RTM_NEWTCLASS, flags, attribute(attribute(body, tcaKind, terminated("htb")), tcaOptions, options)
+	return unix.RTM_NEWTCLASS, flags, attribute(attribute(body, tcaKind, terminated(htb)), tcaOptions, options)
 }
 
 func encodeFilter(op Operation, flags uint16, index int) (uint16, uint16, []byte) {
@@ -85,7 +88,7 @@ func encodeFilter(op Operation, flags uint16, index int) (uint16, uint16, []byte
 		protocol = unix.ETH_P_IPV6
 	}
 	info := uint32(f.priority())<<16 | uint32(networkOrder(protocol))
-	body := attribute(tcHeader(index, f.Handle, handle, info), tcaKind, terminated("u32"))
+	body := attribute(tcHeader(index, f.Handle, Handle, info), tcaKind, terminated("u32"))
 	if op.Verb == Delete {
 		return unix.RTM_DELTFILTER, flags, body
 	}

@@ -19,10 +19,11 @@ const (
 	Delete Verb = "del"
 )
 
-// Operation is one message to the kernel: on the root qdisc of a device, on a class of it (Class), or on a filter (Filter).
+// Operation is one message to the kernel: on a class of our root qdisc (Class), on a filter of it (Filter), or on itself.
 type Operation struct {
 	Verb   Verb
 	Device string
+	Kind   string // of the root qdisc that is added: htb or fq
 	Class  *KernelClass
 	Filter *KernelFilter
 }
@@ -45,7 +46,11 @@ func (o Operation) String() string {
 	case o.Verb == Delete:
 		return fmt.Sprintf("qdisc del dev %s root handle %x:", o.Device, major)
 	}
-	return fmt.Sprintf("qdisc %s dev %s root handle %x: htb default 0 r2q %d", o.Verb, o.Device, major, marker)
+	text := fmt.Sprintf("qdisc %s dev %s root handle %x: %s", o.Verb, o.Device, major, o.Kind)
+	if o.Kind == htb {
+		text += fmt.Sprintf(" default 0 r2q %d", Marker)
+	}
+	return text
 }
 
 func (s Shape) String() string {

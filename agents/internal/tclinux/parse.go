@@ -60,25 +60,26 @@ func parseObject(b []byte) (o object, ok bool) {
 	return o, true
 }
 
-func parseRoot(b []byte) (q Qdisc, index int, ok bool) {
+// parseQdisc answers where a qdisc hangs, too: at the root of its device, below the root, or elsewhere.
+func parseQdisc(b []byte) (q Qdisc, index int, parent uint32, ok bool) {
 	o, ok := parseObject(b)
-	if !ok || o.parent != tcRoot {
-		return q, 0, false
+	if !ok || o.kind == "" {
+		return q, 0, 0, false
 	}
 	q.Kind, q.Handle = o.kind, o.handle
-	if o.kind == "htb" {
+	if o.kind == htb {
 		for kind, value := range attributes(o.options) {
 			if kind == tcaHTBInit && len(value) >= sizeHTBInit {
 				q.Marker = binary.NativeEndian.Uint32(value[4:])
 			}
 		}
 	}
-	return q, o.index, true
+	return q, o.index, o.parent, true
 }
 
 func parseClass(b []byte) (c KernelClass, ok bool) {
 	o, ok := parseObject(b)
-	if !ok || o.kind != "htb" || o.handle>>16 != major {
+	if !ok || o.kind != htb || o.handle>>16 != major {
 		return c, false
 	}
 	c.Minor = uint16(o.handle)
@@ -117,7 +118,7 @@ func parseStatistics(b []byte, c *KernelClass) {
 
 func parseFilter(b []byte) (f KernelFilter, ok bool) {
 	o, ok := parseObject(b)
-	if !ok || o.kind != "u32" || o.parent != handle || o.handle&0xfff == 0 {
+	if !ok || o.kind != "u32" || o.parent != Handle || o.handle&0xfff == 0 {
 		return f, false // a handle without a node is a hash table
 	}
 	f.Handle = o.handle

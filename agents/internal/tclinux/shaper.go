@@ -79,10 +79,11 @@ func (s *Shaper) Want(owner string, class Class) error {
 	if err != nil {
 		return err
 	}
-	if err := usable(rootOf(roots, device)); err != nil {
+	root := rootOf(roots, device)
+	if err := usable(root); err != nil && !(class.FQ && pacesByFQ(root)) {
 		return err
 	}
-	if err := s.alone(owner, class); err != nil {
+	if err := s.alone(owner, class, device); err != nil {
 		return err
 	}
 	s.wanted[owner] = class
@@ -92,15 +93,22 @@ func (s *Shaper) Want(owner string, class Class) error {
 // mostClasses keeps far below the 65,535 numbers of one qdisc.
 const mostClasses = 4096
 
-// alone refuses packets that are in another class already: HTB would put them into either, and both counts were wrong.
-func (s *Shaper) alone(owner string, class Class) error {
+// alone refuses packets that are in another class already (HTB would put them into either, and both counts were wrong), and
+// a second root qdisc.
+func (s *Shaper) alone(owner string, class Class, device string) error {
 	if _, known := s.wanted[owner]; !known && len(s.wanted) >= mostClasses {
 		return fmt.Errorf("there are %d classes already", mostClasses)
 	}
 	mine := filters(class.Matches, 0)
 	for other, has := range s.wanted {
-		if other == owner || has.Device != class.Device {
+		if other == owner {
 			continue
+		}
+		if on, err := s.deviceOf(has); err != nil || on != device {
+			continue
+		}
+		if has.FQ != class.FQ {
+			return fmt.Errorf("device %s cannot have fq and classes of htb at once: %s uses the other", device, other)
 		}
 		for _, f := range filters(has.Matches, 0) {
 			if slices.ContainsFunc(mine, f.overlaps) {
@@ -131,7 +139,7 @@ func (s *Shaper) Read(owner string) (Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, found := s.at[owner]
-	if !found {
+	if !found || s.closed {
 		return Reading{}, fmt.Errorf("%s has no class", owner)
 	}
 	classes, err := s.system.Classes(p.device)

@@ -26,8 +26,11 @@ func (s *Shaper) sync() ([]Operation, error) {
 		return nil, err
 	}
 	devices, failures := s.route(have)
-	for device := range devices {
-		if err := usable(have.on(device).root); err != nil {
+	for device, owners := range devices {
+		root := have.on(device).root
+		if pacesByFQ(root) && !ours(root) && s.onlyFQ(owners) {
+			delete(devices, device) // it does already what they want
+		} else if err := usable(root); err != nil {
 			failures = append(failures, err)
 			delete(devices, device)
 		}
@@ -76,6 +79,10 @@ func (s *Shaper) look() (kernel, error) {
 	return have, nil
 }
 
+func (s *Shaper) onlyFQ(owners []string) bool {
+	return !slices.ContainsFunc(owners, func(owner string) bool { return !s.wanted[owner].FQ })
+}
+
 // route finds the device of every owner. One whose way is unknown for the moment stays where it is.
 func (s *Shaper) route(have kernel) (devices map[string][]string, failures []error) {
 	devices = map[string][]string{}
@@ -111,7 +118,7 @@ func (s *Shaper) settle(devices map[string][]string, have kernel) {
 			}
 		}
 		for _, owner := range devices[device] {
-			if _, placed := s.at[owner]; placed {
+			if _, placed := s.at[owner]; placed || s.wanted[owner].FQ {
 				continue
 			}
 			minor, left := leftOver(have.on(device), s.wanted[owner].Matches, taken)
@@ -175,9 +182,13 @@ func (s *Shaper) wants(devices map[string][]string) wishes {
 	tick := s.system.Tick()
 	made := wishes{}
 	for device, owners := range devices {
-		w := wish{classes: map[uint16]Shape{}, filters: map[Filter]bool{}}
+		w := wish{kind: fq, classes: map[uint16]Shape{}, filters: map[Filter]bool{}}
 		for _, owner := range owners {
 			class, minor := s.wanted[owner], s.at[owner].minor
+			if class.FQ {
+				continue
+			}
+			w.kind = htb
 			w.classes[minor] = shape(class.RateBps, tick)
 			for _, f := range filters(class.Matches, minor) {
 				w.filters[f] = true

@@ -3,6 +3,7 @@
 package tclinux
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 )
@@ -14,6 +15,9 @@ type System interface {
 	Lock() error
 	// Tick is how late a kernel timer may be by its own resolution.
 	Tick() time.Duration
+	// Probe says whether the kernel has a kind of qdisc and this process may use it: nil, ErrNoQdisc, or what is in the
+	// way. It changes nothing.
+	Probe(kind string) error
 	// Route is the device that packets to an address leave by.
 	Route(to netip.Addr) (device string, err error)
 	Link(device string) (Link, error)
@@ -24,6 +28,12 @@ type System interface {
 	Do(Operation) error
 	Close() error
 }
+
+// ErrNoQdisc says that this kernel was built without, and has no module for it.
+var ErrNoQdisc = errors.New("this kernel has no such qdisc")
+
+// ErrNoPrivilege says that this process may not change traffic control.
+var ErrNoPrivilege = errors.New("it needs CAP_NET_ADMIN: see docs/host.md, section Mechanisms")
 
 // Link is a network device.
 type Link struct {
@@ -40,6 +50,8 @@ type Qdisc struct {
 	Handle uint32
 	// Marker is HTB's rate-to-quantum ratio, which does nothing here, every class having its quantum.
 	Marker uint32
+	// Leaves are the kinds of the qdiscs right below.
+	Leaves []string
 }
 
 // KernelClass is an HTB class as the kernel has it.

@@ -5,11 +5,13 @@
 package tcpsock
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"math"
 	"net"
+	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -117,24 +119,22 @@ func (c *Conn) control(f func(fd int) error) error {
 	return failed
 }
 
-// SetPacing sets the most the kernel sends on this connection, in bit/s of payload, and answers what it now holds to.
-// The option counts bytes per second and takes 64 bits (32 bits would wrap above 34 Gbit/s).
-func (c *Conn) SetPacing(rateBps int64) (int64, error) {
-	var held int64
-	err := c.control(func(fd int) error {
-		var want [8]byte
-		binary.NativeEndian.PutUint64(want[:], uint64(max(rateBps/8, 1)))
-		if err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, string(want[:])); err != nil {
-			return fmt.Errorf("SO_MAX_PACING_RATE %d bit/s: %w", rateBps, err)
-		}
-		got, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE)
-		if err != nil {
-			return fmt.Errorf("read SO_MAX_PACING_RATE back: %w", err)
-		}
-		held = int64(got) * 8
-		return nil
-	})
-	return held, err
+// Control calls f with the descriptor. With Local and Remote it makes a Conn a socket that a mechanism can hold.
+func (c *Conn) Control(f func(fd uintptr)) error { return c.raw.Control(f) }
+
+// Local is this end's address.
+func (c *Conn) Local() netip.AddrPort { return addrPort(c.LocalAddr()) }
+
+// Remote is the other end's address.
+func (c *Conn) Remote() netip.AddrPort { return addrPort(c.RemoteAddr()) }
+
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	is := tcp.AddrPort()
+	return netip.AddrPortFrom(is.Addr().Unmap(), is.Port())
 }
 
 // SetNotSentLowWater bounds the unsent bytes that the kernel takes.
@@ -160,24 +160,58 @@ func (c *Conn) ChooseCongestionControl(names ...string) (string, error) {
 	return held, err
 }
 
+// Info is what the kernel tells of the connection.
+func (c *Conn) Info() (info *unix.TCPInfo, err error) {
+	err = c.control(func(fd int) error { info, err = Info(fd); return err })
+	return info, err
+}
+
 // InFlight is how many bytes (framing included) were written and not yet acknowledged by the peer's kernel.
 func (c *Conn) InFlight() (int64, error) {
 	written := c.total.Load()
-	acked, err := c.acked()
-	return max(0, written-acked), err
+	info, err := c.Info()
+	if err != nil {
+		return 0, err
+	}
+	return max(0, written-Acked(info)), nil
 }
 
-// acked leaves out the SYN, which the kernel counts.
-func (c *Conn) acked() (int64, error) {
-	var acked int64
-	err := c.control(func(fd int) error {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil {
-			acked = max(0, int64(info.Bytes_acked)-1)
+// Acked is how many bytes the peer's kernel has acknowledged, without the SYN, which the kernel counts.
+func Acked(info *unix.TCPInfo) int64 { return max(0, int64(info.Bytes_acked)-1) }
+
+// Need makes room for so many bytes written and not yet acknowledged where the kernel's own tuning would stop earlier
+// (tcp_wmem). It answers what there is room for: less, when neither net.core.wmem_max nor CAP_NET_ADMIN allow more.
+func (c *Conn) Need(bytes int64) (room int64, err error) {
+	err = c.control(func(fd int) error {
+		most := tunedSendBuffer()
+		if room = most / memoryPerByte; room >= bytes {
+			return nil
 		}
+		held, err := SetSendBuffer(fd, int(min(bytes*memoryPerByte, math.MaxInt32)))
+		if int64(held) < most { // the limit of SO_SNDBUF is below what the kernel would have tuned it to
+			return errors.Join(err, FreeSendBuffer(fd))
+		}
+		room = int64(held) / memoryPerByte
 		return err
 	})
-	return acked, err
+	return room, err
+}
+
+// memoryPerByte is what the kernel counts for a byte in large writes, at most: a page fragment may be half used.
+const memoryPerByte = 2
+
+// tunedSendBuffer is the third number of tcp_wmem.
+func tunedSendBuffer() int64 {
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/tcp_wmem")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(raw))
+	if len(fields) != 3 {
+		return 0
+	}
+	most, _ := strconv.ParseInt(fields[2], 10, 64)
+	return most
 }
 
 // KeepAlive lets the kernel find out about a peer that is gone while nothing is sent.

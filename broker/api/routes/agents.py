@@ -95,7 +95,7 @@ async def report(host: str, body: ReportsBody, request: Request, broker: BrokerD
     """Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent."""
     now_us = broker.clock()
     given = [_report(host, item, now_us) for item in body.reports]
-    taken = await reports.take(broker.database, broker.desk, host, given, now_us, _about(body), broker.policy)
+    taken = await reports.take(broker.database, broker.desk, host, given, now_us, _about(body, now_us), broker.policy)
     broker.metrics.reports.labels("accepted").inc(len(taken.accepted))
     broker.metrics.reports.labels("ignored").inc(len(taken.ignored))
     if taken.accepted:
@@ -128,11 +128,11 @@ def _report(host: str, item: AgentReport, now_us: int) -> Report:
     )
 
 
-def _about(body: ReportsBody) -> dict[str, Any]:
+def _about(body: ReportsBody, now_us: int) -> dict[str, Any]:
     """What the agent says of itself, as columns of `hosts`."""
     about: dict[str, Any] = {}
     if body.clock is not None:
-        about["clock"] = body.clock.model_dump()
+        about["clock"] = {**body.clock.model_dump(), "at_us": now_us}
     if body.agent is not None:
         said = body.agent
         columns = {

@@ -7,7 +7,7 @@ from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import EnrolmentTokenBody, HostChangeBody, HostOut
-from broker.core.units import US_PER_S, format_time
+from broker.core.units import format_time
 from broker.desk.links import RemoveHost
 from broker.desk.problems import Problem
 from broker.fleet import enrolment
@@ -21,8 +21,8 @@ router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
 async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
     async with broker.database.transaction() as connection:
         found = await hosts.get_many(connection)
-    now_us, lost_us = broker.clock(), broker.settings.agent_lost_s * US_PER_S
-    return render.answer([render.host(item, now_us, lost_us) for item in found.values()])
+    now_us = broker.clock()
+    return render.answer([render.host(item, now_us, broker.clock_limits) for item in found.values()])
 
 
 @router.post("/enrolment-tokens", status_code=201, responses=REFUSALS)
@@ -47,7 +47,7 @@ async def show(host: str, broker: BrokerDependency, _: Reader) -> Response:
         found = await hosts.get(connection, host) if "\0" not in host else None
     if found is None:
         raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
-    return render.answer(render.host(found, broker.clock(), broker.settings.agent_lost_s * US_PER_S))
+    return render.answer(render.host(found, broker.clock(), broker.clock_limits))
 
 
 @router.patch("/{host}", response_model=HostOut, responses=REFUSALS)

@@ -5,7 +5,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Body, Header, Query, Response
@@ -35,6 +35,7 @@ from broker.desk.command import Command, Preview
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
+from broker.fleet import clocks
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
 from broker.store import events, hosts, transfers
@@ -109,6 +110,22 @@ def _options(body: TransferRequest) -> Options:
     return NO_OPTIONS if options == NO_OPTIONS else options
 
 
+async def _fit(asks: list[Ask], broker: Broker) -> list[Ask]:
+    """The asks; those that a host's clock is not good enough for say so."""
+    timed = {item.source for item in asks if clocks.relies_on_clock(item.after, item.signal)}
+    if not timed:
+        return asks
+    async with broker.database.transaction() as connection:
+        known = await hosts.get_many(connection, timed)
+    now_us = broker.clock()
+    return [
+        replace(item, unfit=clocks.refusal(known.get(item.source), now_us, broker.clock_limits))
+        if clocks.relies_on_clock(item.after, item.signal)
+        else item
+        for item in asks
+    ]
+
+
 async def _admission(broker: Broker, caller: Principal, asks: Sequence[Ask], key: Key | None) -> Admit:
     """The command for these asks; where some preempt, with those that may have to give way."""
     preempting = [item for item in asks if item.preempt]
@@ -149,7 +166,8 @@ async def submit(
     """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
-        results = await broker.desk.submit(await _admission(broker, caller, [ask(body, broker.new_id("tr"))], key))
+        asks = await _fit([ask(body, broker.new_id("tr"))], broker)
+        results = await broker.desk.submit(await _admission(broker, caller, asks, key))
     _count(broker, results)
     result = results[0]
     if isinstance(result, Problem):
@@ -178,7 +196,7 @@ async def submit_batch(
         )
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asks = [ask(item, broker.new_id("tr")) for item in body]
+        asks = await _fit([ask(item, broker.new_id("tr")) for item in body], broker)
         results = await broker.desk.submit(await _admission(broker, caller, asks, key))
     _count(broker, results)
     records = broker.desk.books.records
@@ -189,7 +207,8 @@ async def submit_batch(
 async def quote(body: QuoteRequest, broker: BrokerDependency, _: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else body.planners or [body.planner]
-    answers = await broker.desk.submit(Quote(ask(body, "quote"), planners, broker.policy))
+    asked = await _fit([ask(body, "quote")], broker)
+    answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy))
     records = broker.desk.books.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
     return render.answer({"quotes": shown})

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"bandwidthbroker/agents/internal/schedule"
+	"bandwidthbroker/agents/internal/tcpsock"
+)
+
+// buffer is `window` for sockets of another process: SO_SNDBUF bounds what is written and not yet acknowledged, and the
+// writer waits in the kernel. The bound counts memory, and a waiting writer is woken when a third is free, so that the
+// window is coarse; its mean is brought to the rate by what really is acknowledged.
+type buffer struct {
+	rateBps int64
+	clamps  []*clamp
+	at      int64
+}
+
+type clamp struct {
+	socket Socket
+	share
+	factor float64 // window = factor x rate x RTT
+	acked  int64
+	since  int64 // µs: when acked was taken
+	held   int   // bytes of SO_SNDBUF
+}
+
+func newBuffer() Limiter { return &buffer{} }
+
+func (b *buffer) Name() Name { return Window }
+
+func (b *buffer) index(s Socket) int {
+	return slices.IndexFunc(b.clamps, func(c *clamp) bool { return c.socket == s })
+}
+
+func (b *buffer) Attach(s Socket) error {
+	if b.index(s) >= 0 {
+		return nil
+	}
+	made := &clamp{socket: s, factor: 1}
+	if err := inspect(s, func(info *unix.TCPInfo) { made.acked = tcpsock.Acked(info) }); err != nil {
+		return err
+	}
+	b.clamps = append(b.clamps, made)
+	return b.apply()
+}
+
+func (b *buffer) Detach(s Socket) {
+	if i := b.index(s); i >= 0 {
+		b.clamps = slices.Delete(b.clamps, i, i+1)
+		_ = b.apply()
+	}
+}
+
+func (b *buffer) SetRate(rateBps int64) (int64, error) {
+	b.rateBps = rateBps
+	return rateBps, b.apply()
+}
+
+// Balance compares what was acknowledged with each socket's share.
+func (b *buffer) Balance(now int64) error {
+	before := b.at
+	b.at = now
+	for _, c := range b.clamps {
+		err := inspect(c.socket, func(info *unix.TCPInfo) {
+			acked := tcpsock.Acked(info)
+			if c.since == 0 {
+				c.since, c.acked = now, acked
+			}
+			if span := now - c.since; span >= max(100_000, 2*int64(info.Rtt)) {
+				c.learn(acked-c.acked, span)
+				c.since, c.acked = now, acked
+			}
+			if before != 0 {
+				c.saw(min(schedule.Volume(c.rateBps, now-before), int64(info.Delivery_rate)*(now-before)/1_000_000), now-before)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.apply()
+}
+
+// learn moves the window half of the way to where the rate would have come out.
+func (c *clamp) learn(acked, micros int64) {
+	booked := schedule.Volume(c.rateBps, micros)
+	if booked == 0 || acked == 0 {
+		return
+	}
+	ratio := float64(booked) / float64(acked)
+	c.factor = max(0.1, min(c.factor*math.Sqrt(max(0.5, min(ratio, 2))), 16))
+}
+
+func (b *buffer) apply() error {
+	shares := make([]*share, len(b.clamps))
+	for i, c := range b.clamps {
+		shares[i] = &c.share
+	}
+	divide(b.rateBps, shares)
+	var failures []error
+	for _, c := range b.clamps {
+		failures = append(failures, c.apply())
+	}
+	return errors.Join(failures...)
+}
+
+func (c *clamp) apply() error {
+	return withFD(c.socket, func(fd int) error {
+		info, err := tcpsock.Info(fd)
+		if err != nil {
+			return err
+		}
+		bytes, memory, err := tcpsock.SendQueue(fd)
+		if err != nil {
+			return err
+		}
+		per := 1.3 // memory for a byte in large writes, until there is something to measure
+		if bytes > int(2*info.Snd_mss) {
+			per = float64(memory) / float64(bytes)
+		}
+		// Half of the last sixth, on average, is free and not yet filled.
+		want := int(float64(schedule.Volume(c.rateBps, int64(info.Rtt))) * c.factor * per * 7 / 6)
+		want = max(want, int(4*info.Snd_mss))
+		if c.held != 0 && math.Abs(float64(want-c.held)) < float64(c.held)/50 {
+			return nil
+		}
+		_, err = tcpsock.SetSendBuffer(fd, want)
+		c.held = want
+		return err
+	})
+}
+
+// Close lets the kernel choose its buffers again.
+func (b *buffer) Close() error {
+	for _, c := range b.clamps {
+		_ = withFD(c.socket, tcpsock.FreeSendBuffer)
+	}
+	b.clamps = nil
+	return nil
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"bandwidthbroker/agents/internal/tcpsock"
+	"bandwidthbroker/agents/internal/wirerate"
+)
+
+// htb holds all sockets of a transfer in one class of the HTB qdisc, which they name in SO_PRIORITY (RR-6205, section
+// 2.1.3, "kernel timer"). HTB counts packets with all headers.
+type htb struct {
+	classes  Classes
+	transfer string
+	rateBps  int64
+	sockets  []Socket
+	framing  wirerate.Framing
+	priority uint32
+}
+
+func newHTB(classes Classes, transfer string) Limiter {
+	return &htb{classes: classes, transfer: transfer}
+}
+
+func (h *htb) Name() Name { return HTB }
+
+func (h *htb) Attach(s Socket) error {
+	if slices.Contains(h.sockets, s) {
+		return nil
+	}
+	if len(h.sockets) > 0 && h.sockets[0].Remote().Addr() != s.Remote().Addr() {
+		return fmt.Errorf("htb: one class serves one destination: it has %s, and %s shall come in", h.sockets[0].Remote().Addr(), s.Remote().Addr())
+	}
+	h.sockets = append(h.sockets, s)
+	if _, err := h.apply(); err != nil {
+		h.Detach(s)
+		return err
+	}
+	return withFD(s, func(fd int) error {
+		if err := tcpsock.ClearPacingRate(fd); err != nil {
+			return err
+		}
+		return tcpsock.SetPriority(fd, h.priority)
+	})
+}
+
+func (h *htb) Detach(s Socket) {
+	h.sockets = slices.DeleteFunc(h.sockets, func(t Socket) bool { return t == s })
+}
+
+func (h *htb) SetRate(rateBps int64) (int64, error) {
+	h.rateBps = rateBps
+	if len(h.sockets) == 0 {
+		return rateBps, nil
+	}
+	return h.apply()
+}
+
+// least is a rate that HTB holds exactly; below it the class cannot be.
+const leastHTB = 16_000
+
+// apply holds the class at the rate, as it is with headers, and answers what that is without.
+func (h *htb) apply() (int64, error) {
+	if err := h.frame(h.sockets[len(h.sockets)-1]); err != nil {
+		return 0, err
+	}
+	priority, held, err := h.classes.Hold(h.transfer, h.sockets[0].Remote().Addr(), max(h.framing.Wire(h.rateBps), leastHTB))
+	if err != nil {
+		return 0, err
+	}
+	h.priority = priority
+	return h.framing.Carried(held), nil
+}
+
+// frame takes the framing of a socket: of several the one with the largest segments, whose headers are the smallest part.
+func (h *htb) frame(s Socket) error {
+	to := s.Remote().Addr()
+	header, err := h.classes.LinkHeader(to)
+	if err != nil {
+		return err
+	}
+	return inspect(s, func(info *unix.TCPInfo) {
+		made := wirerate.TCP(int(info.Snd_mss), to.Is6(), tcpsock.HasTimestamps(info), header)
+		if made.Payload > h.framing.Payload {
+			h.framing = made
+		}
+	})
+}
+
+// Balance: one class serves all sockets, and shares by itself.
+func (h *htb) Balance(int64) error { return nil }
+
+func (h *htb) Close() error {
+	for _, s := range h.sockets {
+		_ = withFD(s, func(fd int) error { return tcpsock.SetPriority(fd, 0) })
+	}
+	h.sockets = nil
+	return h.classes.Release(h.transfer)
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"bandwidthbroker/agents/internal/tcpsock"
+)
+
+// pacing holds sockets by SO_MAX_PACING_RATE: the kernel gives every packet its time (RR-6205, section 2.1.4, "packet
+// clock"). It counts payload. Several sockets share the rate.
+type pacing struct {
+	name    Name
+	rateBps int64
+	streams []*stream
+	at      int64 // of the last Balance, µs; 0 before the first
+	allowed func(Socket) error
+}
+
+// stream is one socket of several.
+type stream struct {
+	socket Socket
+	share
+	sent    uint64 // bytes, when last looked at
+	heldBps int64  // as the kernel said; -1 before it was asked
+}
+
+// NewPacing makes the limiter that needs neither privileges nor a qdisc.
+func NewPacing() Limiter { return &pacing{name: Pacing} }
+
+func (p *pacing) Name() Name { return p.name }
+
+// Attach makes room before it lets the new socket in, so that the sum is never above the rate.
+func (p *pacing) Attach(s Socket) error {
+	if p.index(s) >= 0 {
+		return nil
+	}
+	if p.allowed != nil {
+		if err := p.allowed(s); err != nil {
+			return err
+		}
+	}
+	made := &stream{socket: s, heldBps: -1}
+	if err := inspect(s, func(info *unix.TCPInfo) { made.sent, made.leastBps = info.Bytes_sent, leastBps(info) }); err != nil {
+		return err
+	}
+	p.streams = append(p.streams, made)
+	if _, err := p.apply(); err != nil {
+		p.streams = slices.DeleteFunc(p.streams, func(t *stream) bool { return t == made })
+		return err
+	}
+	return nil
+}
+
+func (p *pacing) Detach(s Socket) {
+	if i := p.index(s); i >= 0 {
+		p.streams = slices.Delete(p.streams, i, i+1)
+		_, _ = p.apply()
+	}
+}
+
+func (p *pacing) index(s Socket) int {
+	return slices.IndexFunc(p.streams, func(t *stream) bool { return t.socket == s })
+}
+
+func (p *pacing) SetRate(rateBps int64) (int64, error) {
+	p.rateBps = rateBps
+	return p.apply()
+}
+
+// Balance moves what is not used to where it is.
+func (p *pacing) Balance(now int64) error {
+	before := p.at
+	p.at = now
+	if len(p.streams) < 2 {
+		return nil
+	}
+	for _, t := range p.streams {
+		err := inspect(t.socket, func(info *unix.TCPInfo) {
+			if sent := info.Bytes_sent; before != 0 && now > before {
+				t.saw(int64(sent-min(t.sent, sent)), now-before)
+			}
+			t.sent, t.leastBps = info.Bytes_sent, leastBps(info)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	_, err := p.apply()
+	return err
+}
+
+// apply tells the kernel of changed shares, the smaller ones first.
+func (p *pacing) apply() (held int64, err error) {
+	if len(p.streams) == 0 {
+		return p.rateBps, nil
+	}
+	shares := make([]*share, len(p.streams))
+	for i, t := range p.streams {
+		shares[i] = &t.share
+	}
+	divide(p.rateBps, shares)
+	var failures []error
+	for _, raise := range []bool{false, true} {
+		for _, t := range p.streams {
+			want := t.rateBps
+			if p.rateBps == 0 {
+				want = t.leastBps
+			}
+			want = max(want/8, 1) * 8
+			if (t.heldBps >= 0 && want > t.heldBps) != raise || want == t.heldBps {
+				continue
+			}
+			if err := t.set(want); err != nil {
+				failures = append(failures, err)
+			}
+		}
+	}
+	for _, t := range p.streams {
+		held += max(t.heldBps, 0)
+	}
+	return held, errors.Join(failures...)
+}
+
+func (t *stream) set(rateBps int64) error {
+	return withFD(t.socket, func(fd int) (err error) {
+		t.heldBps, err = tcpsock.SetPacingRate(fd, rateBps)
+		if err == nil && t.heldBps != rateBps {
+			err = fmt.Errorf("SO_MAX_PACING_RATE is %d bit/s after it was set to %d", t.heldBps, rateBps)
+		}
+		return err
+	})
+}
+
+// Close lets the sockets go as fast as they like: what holds them now is somebody else's business.
+func (p *pacing) Close() error {
+	for _, t := range p.streams {
+		_ = withFD(t.socket, tcpsock.ClearPacingRate) // a closed socket needs nothing
+	}
+	p.streams = nil
+	return nil
+}
+
+// leastBps is the smallest rate that is worth setting. What has left at a low rate keeps the kernel from sending for as
+// long as it takes at that rate, also when the rate is raised: no longer than half a second.
+func leastBps(info *unix.TCPInfo) int64 {
+	mss := int64(max(info.Snd_mss, 536))
+	atOnce := max(2*mss, burst>>min(info.Min_rtt>>9, 30)) // net.ipv4.tcp_tso_rtt_log is 9
+	return atOnce * 8 * 2
+}
+
+// withFD calls f with a socket's descriptor.
+func withFD(s Socket, f func(fd int) error) error {
+	var failed error
+	if err := s.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// inspect calls f with what the kernel tells of a connection.
+func inspect(s Socket, f func(*unix.TCPInfo)) error {
+	return withFD(s, func(fd int) error {
+		info, err := tcpsock.Info(fd)
+		if err == nil {
+			f(info)
+		}
+		return err
+	})
+}

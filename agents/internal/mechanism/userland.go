@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import "bandwidthbroker/agents/internal/tcpsock"
+
+// userland leaves everything to the token bucket in the sender (package pacer): the kernel sends what it is given at once
+// (RR-6205, section 2.1.1, "userland timer").
+type userland struct{}
+
+func newUserland() Limiter { return userland{} }
+
+func (userland) Name() Name { return Userland }
+
+func (userland) Attach(s Socket) error { return withFD(s, tcpsock.ClearPacingRate) }
+
+func (userland) Detach(Socket) {}
+
+func (userland) SetRate(rateBps int64) (int64, error) { return rateBps, nil }
+
+func (userland) Balance(int64) error { return nil }
+
+func (userland) Close() error { return nil }

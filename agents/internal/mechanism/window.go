@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import (
+	"golang.org/x/sys/unix"
+
+	"bandwidthbroker/agents/internal/schedule"
+	"bandwidthbroker/agents/internal/tcpsock"
+)
+
+// Gate is a limiter that holds its own process's writer back instead of the kernel.
+type Gate interface {
+	// Room is how many bytes may follow what was written, and when to ask again if they are too few. now is monotonic time
+	// in µs; inHand is how many bytes the account of the booking would allow now, and ahead how many it allows at most.
+	Room(now, inHand, ahead int64) (bytes, askAt int64, err error)
+}
+
+// window lets no more be in flight than rate x round-trip time (RR-6205, section 2.1.2, "RTT"). Acknowledgements clock the
+// writes; the kernel sends them at once. What a round trip costs beside the smoothed RTT (delayed acknowledgements, our own
+// waking up) is found by a controller, which keeps the account of the booking half used.
+type window struct {
+	rateBps int64
+	socket  Socket
+	control control
+}
+
+func newWindow() Limiter { return &window{} }
+
+func (w *window) Name() Name { return Window }
+
+// Attach takes one socket: what is in flight on several cannot be held by one writer.
+func (w *window) Attach(s Socket) error {
+	if w.socket == s {
+		return nil
+	}
+	if w.socket != nil {
+		return &Unavailable{Window, "one writer, one connection"}
+	}
+	w.socket = s
+	return withFD(s, tcpsock.ClearPacingRate)
+}
+
+func (w *window) Detach(s Socket) {
+	if w.socket == s {
+		w.socket = nil
+	}
+}
+
+func (w *window) SetRate(rateBps int64) (int64, error) {
+	w.rateBps = rateBps
+	return rateBps, nil
+}
+
+func (w *window) Balance(int64) error { return nil }
+
+func (w *window) Close() error { return nil }
+
+// Room asks the kernel how much is acknowledged.
+func (w *window) Room(now, inHand, ahead int64) (bytes, askAt int64, err error) {
+	var queued, rtt, mss int64
+	err = withFD(w.socket, func(fd int) error {
+		info, err := tcpsock.Info(fd)
+		if err != nil {
+			return err
+		}
+		outstanding, err := unix.IoctlGetInt(fd, unix.TIOCOUTQ)
+		queued, rtt, mss = int64(outstanding), int64(info.Rtt), int64(info.Snd_mss)
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	rtt = max(rtt, 1)
+	bytes = w.control.size(now, rtt, w.rateBps, inHand, ahead, mss) - queued
+	return bytes, now + max(min(rtt/8, 2_000), 60), nil
+}
+
+// control finds the factor by which rate x (RTT + waking) must be taken for the booked rate to come out: proportional and
+// integral in the account of the booking, slow enough for the answer of a round trip.
+type control struct {
+	at       int64 // µs
+	integral float64
+}
+
+const (
+	// waking is what a writer needs to see an acknowledgement and follow it (measured: 50 to 200 µs).
+	waking = 120 // µs
+	// fastest is the frequency of the loop on a short path, quickly settled and still slow beside the waking, in 1/s; on
+	// longer ones a quarter of 1/RTT.
+	fastest        = 25.0
+	perRTT         = 0.25
+	least, largest = 0.25, 8.0
+)
+
+// size is the window in bytes: at least two segments, for one would wait for the delayed acknowledgement.
+func (c *control) size(now, rtt, rateBps, inHand, ahead, mss int64) int64 {
+	speed := min(fastest, perRTT*1e6/float64(rtt))
+	nominal := float64(schedule.Volume(rateBps, rtt+waking))
+	// Seconds by which the account is less used than half; bounded by the account itself on both sides.
+	var behind float64
+	if rateBps > 0 {
+		behind = float64(inHand-ahead/2) * 8 / float64(rateBps)
+	}
+	if step := float64(now-c.at) / 1e6; c.at != 0 && step < 1 {
+		c.integral += speed * speed * behind * step
+		c.integral = max(least-1, min(c.integral, largest-1))
+	}
+	c.at = now
+	factor := max(least, min(1+c.integral+2*speed*behind, largest))
+	return max(int64(nominal*factor), 2*mss)
+}

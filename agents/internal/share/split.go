@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package share
+
+// Stream is one connection as it was seen last.
+type Stream struct {
+	RateBps int64 // what it sent lately
+	CapBps  int64 // what it was held to meanwhile
+	Backlog bool  // something waited to be sent
+	Fresh   bool  // nobody knows yet what it will send
+}
+
+// spare is how much more than what they send is left to connections that do not use their share (1/spare = 3 %), so that
+// it shows when they want more. For the 50 ms until then the sum may be that much too high, which over 200 ms is less
+// than 1 %.
+const spare = 33
+
+// Split divides a rate between connections by need (max-min fair): who sends less than its share keeps a little more than
+// that, the others divide the rest evenly. The sum of the caps stays within total and a thirty-third, and what is really
+// sent within total as long as nobody changes its mind.
+func Split(total int64, streams []Stream) []int64 {
+	caps := make([]int64, len(streams))
+	var content, used int64
+	for _, s := range streams {
+		if !s.hungry() {
+			content++
+			used += s.RateBps
+		}
+	}
+	n := int64(len(streams))
+	hungry := n - content
+	switch {
+	case n == 0:
+		return caps
+	case hungry == 0:
+		// Nobody is held back by us: what is not used is anybody's.
+		left := max(0, total-used) / n
+		for i, s := range streams {
+			caps[i] = scaled(s.RateBps, total, max(used, total)) + left
+		}
+		return caps
+	}
+	fair := total / n
+	room := total / spare / max(content, 1)
+	used = 0
+	for i, s := range streams {
+		if !s.hungry() {
+			caps[i] = min(s.RateBps, fair) + room
+			used += min(s.RateBps, fair)
+		}
+	}
+	for i, s := range streams {
+		if s.hungry() {
+			caps[i] = (total - used) / hungry
+		}
+	}
+	return caps
+}
+
+// hungry says that it is the cap that holds a connection back: something waits, and the cap is nearly used. Where much
+// less is sent the network or the receiver holds it back, and a higher cap would be of no use to it.
+func (s Stream) hungry() bool {
+	return s.Fresh || (s.Backlog && s.RateBps >= s.CapBps/5*4)
+}
+
+// scaled is n x part / whole, for rates that together exceed what may be sent.
+func scaled(n, part, whole int64) int64 {
+	if part >= whole {
+		return n
+	}
+	return int64(float64(n) * float64(part) / float64(whole))
+}

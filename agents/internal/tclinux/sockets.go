@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tclinux
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Sockets are classes for sockets of which each names its class in SO_PRIORITY: what package mechanism needs.
+type Sockets struct{ *Shaper }
+
+// Hold gives an owner a class on the way to an address, or another rate in the one it has, at once. It answers the
+// number for SO_PRIORITY, and the rate as read back from the kernel.
+func (s Sockets) Hold(owner string, to netip.Addr, wireBps int64) (priority uint32, heldBps int64, err error) {
+	if err := s.Want(owner, Class{Remote: to, RateBps: wireBps}); err != nil {
+		return 0, 0, err
+	}
+	_, failed := s.Sync()
+	id, held := s.ID(owner)
+	if !held {
+		return 0, 0, fmt.Errorf("no class for %s: %w", owner, failed)
+	}
+	reading, err := s.Read(owner)
+	return id, reading.RateBps, err
+}
+
+// Release removes an owner's class.
+func (s Sockets) Release(owner string) error {
+	s.Drop(owner)
+	_, err := s.Sync()
+	return err
+}
+
+// LinkHeader is how many bytes the device on the way to an address has in front of every packet, as HTB counts them.
+func (s *Shaper) LinkHeader(to netip.Addr) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, ErrClosed
+	}
+	device, err := s.system.Route(to)
+	if err != nil {
+		return 0, err
+	}
+	link, err := s.system.Link(device)
+	return link.Header, err
+}
+
+// PacesByFQ says whether the way to an address leads through the fq qdisc: nil, or what is there instead.
+func (s *Shaper) PacesByFQ(to netip.Addr) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	device, err := s.system.Route(to)
+	if err != nil {
+		return err
+	}
+	roots, err := s.system.Roots()
+	if err != nil {
+		return err
+	}
+	if root := rootOf(roots, device); !pacesByFQ(root) {
+		return fmt.Errorf("device %s has the qdisc %s, not fq: tc qdisc replace dev %s root fq, or sysctl net.core.default_qdisc=fq before the device comes up",
+			device, root.Kind, device)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hosts know broker time well enough to start by the clock alone (RR-6205, section 2.2: signalling by clock).
+
+Only a successor that starts by the clock depends on it: predecessor and successor then meet on the link by two clocks that agree, and
+nothing else keeps them apart. All other plans hold without: agents keep away from booked steps by a guard time, and signalled successors
+wait for a word.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from broker.core.units import US_PER_S
+from broker.desk.problems import Problem
+from broker.store.hosts import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`error_us`: the largest error bound that will do; `silence_us`: after so long without a word of its clock a host's is unknown."""
+
+    error_us: int
+    silence_us: int
+
+
+def trouble(clock: dict[str, Any] | None, now_us: int, limits: Limits) -> str | None:
+    """Why a host with this clock (column `hosts.clock`) cannot start by it; None when it can.
+
+    The bound is taken as it was reported: the very exchange that carried the report has made the agent's own better since.
+    """
+    if clock is None:
+        return "its agent has not said yet how well it knows broker time"
+    silent_us = now_us - (clock.get("at_us") or 0)
+    if silent_us > limits.silence_us:
+        return f"its agent said last {silent_us // US_PER_S} s ago how well it knows broker time"
+    error_us = int(clock["error_us"])
+    if error_us > limits.error_us:
+        return f"it knows broker time to {error_us / 1000:.1f} ms only, and the limit is {limits.error_us / 1000:g} ms (BWB_CLOCK_LIMIT_MS)"
+    return None
+
+
+def relies_on_clock(after: str | None, signal: dict[str, Any] | None) -> bool:
+    """Does a transfer start on nothing but its host's clock, where another one is to have ended?"""
+    return after is not None and signal is not None and signal["kind"] == "clock"
+
+
+def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
+    """The refusal of a successor whose source `host` (None: no enrolled one) would start by a clock that is not good enough."""
+    if host is None or (why := trouble(host.clock, now_us, limits)) is None:
+        return None
+    advice = 'run NTP or PTP on it and look at `bwb host show`, or let the successor wait for a word: signal.kind "direct"'
+    problem = Problem.of_field("signal.kind", f"host {host.name!r} cannot start by the clock: {why}; {advice}", "clock-uncertain")
+    error_us = None if host.clock is None else host.clock["error_us"]
+    problem.more |= {"host": host.name, "error_us": error_us, "limit_us": limits.error_us}
+    return problem

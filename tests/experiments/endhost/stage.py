@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed of RR-6205 (figure 8) in a laboratory: sources a and b, sinks c and d, one bottleneck, a broker, an agent on each host."""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from broker.client import BrokerClient
+from broker.lab import Bottleneck, Lab
+from broker.lab.services import DATA_PORT, AgentProcess
+from tests.experiments.endhost.analysis import Count
+from tests.experiments.endhost.setting import BUFFER_BYTES, CAPACITY_BPS, FRAMING_BYTES, MTU_BYTES, SEGMENT_BYTES, payload_bps
+from tests.experiments.endhost.watch import Watch, retransmitted_segments
+
+# Who sends to whom: the first pair moves v, the second 2v.
+PAIRS = (("a", "c"), ("b", "d"))
+PLAIN_PORT = 7500
+LINK = "left-right"
+
+# A booking is made this long before its transfer begins; it is no part of the completion time. Three round trips of it are handshakes.
+LEAD_US = {100: 700_000, 10_000: 800_000, 100_000: 1_200_000}
+_BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
+
+# The emulator first: everybody's time is its time. Then who measures, then who sends.
+_MEASURING, _AGENT = 20, 10
+
+# The emulator keeps no packet waiting for longer than its link does, within this, or the run is repeated.
+MOST_STARVED_US = 10_000
+MOST_MEAN_LATENESS_US = 100.0
+
+
+class Emulator(NamedTuple):
+    """What the emulator says of itself, summed since its start over both directions."""
+
+    forwarded: int
+    dropped: int
+    overrun: int
+    late_us: float
+    starved_us: int
+
+    def since(self, earlier: "Emulator") -> "Emulator":
+        return Emulator(*(mine - theirs for mine, theirs in zip(self, earlier, strict=True)))
+
+    @property
+    def mean_late_us(self) -> float:
+        return self.late_us / max(self.forwarded, 1)
+
+    def fault(self) -> str | None:
+        """Why what was measured meanwhile does not count."""
+        if self.overrun:
+            return "the emulator lost packets before the link"
+        if self.starved_us > MOST_STARVED_US:
+            return f"the emulator waited for a processor for more than {MOST_STARVED_US // 1000} ms"
+        if self.mean_late_us > MOST_MEAN_LATENESS_US:
+            return f"the emulator was late by more than {MOST_MEAN_LATENESS_US:g} us in the mean"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Random bytes that a source serves, or that have arrived at a sink."""
+
+    path: Path
+    size: int
+    digest: str
+
+
+class Stage:
+    """What repetitions need. Nothing is set up anew between them but the delay."""
+
+    def __init__(self, lab: Lab, agents: dict[str, AgentProcess], client: BrokerClient) -> None:
+        self.lab, self.agents, self.client = lab, agents, client
+        self.watches = {sink: Watch(lab.host(sink).namespace, DATA_PORT) for _, sink in PAIRS}
+        self.plain_watches = {sink: Watch(lab.host(sink).namespace, PLAIN_PORT) for _, sink in PAIRS}
+        self._files: dict[tuple[str, int], File] = {}
+        self.trace = Trace(lab.gateway.trace)
+
+    def set_rtt(self, rtt_us: int) -> None:
+        self.lab.gateway.set(delay_us=rtt_us // 2)
+
+    def round_trip_us(self) -> float:
+        """The smallest of some echoes between a source and its sink: propagation, and what emulator and stacks add."""
+        source, sink = PAIRS[0]
+        command = ["ping", "-q", "-c", "20", "-i", "0.02", self.lab.host(sink).address]
+        lines = self.lab.host(source).run(command).stdout.splitlines()
+        return float(lines[-1].split("=")[1].split("/")[0]) * 1000
+
+    def file(self, source: str, size: int) -> File:
+        """Made once."""
+        if (source, size) not in self._files:
+            path = self.agents[source].out / f"{size}.dat"
+            digest = hashlib.sha256()
+            with path.open("wb") as file:
+                for begin in range(0, size, 1 << 22):
+                    block = os.urandom(min(1 << 22, size - begin))
+                    digest.update(block)
+                    file.write(block)
+            self._files[source, size] = File(path, size, digest.hexdigest())
+        return self._files[source, size]
+
+    def clear(self) -> None:
+        """Forget what has arrived."""
+        for _, sink in PAIRS:
+            for path in self.agents[sink].inbox.iterdir():
+                if path.is_file():
+                    path.unlink()
+
+    def emulator(self) -> Emulator:
+        directions = self.lab.gateway.statistics()["directions"].values()
+        return Emulator(
+            sum(d["forwarded"]["packets"] for d in directions),
+            sum(d["dropped"]["overflow"]["packets"] for d in directions),
+            sum(d["overrun_packets"] for d in directions),
+            sum(d["lateness_us"]["mean"] * d["lateness_us"]["count"] for d in directions),
+            sum(d["run_queue_us"] for d in directions),
+        )
+
+    def retransmitted_bytes(self) -> int:
+        """By both sources since their start; every segment counts as a full one."""
+        return SEGMENT_BYTES * sum(retransmitted_segments(self.agents[source].process.pid) for source, _ in PAIRS)
+
+    def submit(self, source: str, sink: str, size: int, **more: Any) -> Any:
+        """Book a managed transfer of a file of so many bytes."""
+        path = self.file(source, size).path.name
+        body = {"source": source, "destination": sink, "volume_bytes": size, "mode": "managed"}
+        return self.client.submit(body | {"payload": {"path": path, "overwrite": True}} | more)
+
+    def ended(self, transfer_id: str, size: int, source: str, timeout_s: float) -> Any:
+        """The transfer when it has ended. AssertionError unless it brought just the bytes that were sent."""
+        deadline = time.monotonic() + timeout_s
+        while (found := self.client.transfer(transfer_id))["state"] in ("RESERVED", "ACTIVE"):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{transfer_id} has not ended: {found['state']}, {found['waiting_reason']}")
+            time.sleep(0.02)
+        assert found["state"] == "FINISHED", found
+        assert found["checksum"] == f"sha256:{self.file(source, size).digest}", found
+        return found
+
+    def close(self) -> None:
+        for watch in (*self.watches.values(), *self.plain_watches.values()):
+            watch.close()
+
+
+class Trace:
+    """The emulator's own account: wire bytes that each source offered to the bottleneck, per 10 ms."""
+
+    TICK_US = 10_000
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def skip(self) -> None:
+        """What is there by now is of no interest."""
+        self._read = self._path.stat().st_size if self._path.exists() else 0
+
+    def offered(self, address: str, since_us: int, payload_bytes: int) -> list[Count]:
+        """Payload of a source since an instant, as counts at the ends of the ticks. What it sent in all is `payload_bytes`: the share of
+
+        headers is taken to be the same throughout.
+        """
+        with self._path.open() as file:
+            file.seek(self._read)
+            rows = [line.split(",") for line in file.read().splitlines()]
+        counts, total = [(since_us, 0)], 0
+        ticks: dict[int, int] = {}
+        for row in rows:
+            if len(row) == 11 and row[1:4] == ["left-right", "tcp", address] and row[0].isdigit():
+                ticks[int(row[0])] = ticks.get(int(row[0]), 0) + int(row[7])
+        for begin, wire in sorted(ticks.items()):
+            if begin + self.TICK_US > since_us and wire > 0:
+                total += wire
+                counts.append((begin + self.TICK_US, total))
+        return [Count(at, wire * payload_bytes / max(total, 1)) for at, wire in counts]
+
+
+@contextlib.contextmanager
+def stage() -> Iterator[Stage]:
+    """Everything up, in memory (no disk has a say); everything gone afterwards."""
+    bottleneck = Bottleneck(
+        capacity_bps=CAPACITY_BPS, buffer_bytes=BUFFER_BYTES, framing_bytes=FRAMING_BYTES, mtu_bytes=MTU_BYTES, realtime=True
+    )
+    with contextlib.ExitStack() as undo:
+        directory = Path(tempfile.mkdtemp(prefix="bwb-endhost-", dir="/dev/shm"))
+        undo.callback(shutil.rmtree, directory, ignore_errors=True)
+        lab = undo.enter_context(Lab([source for source, _ in PAIRS], [sink for _, sink in PAIRS], bottleneck, directory=directory))
+        broker = lab.start_broker(**_BROKER)
+        broker.declare_links(payload_bps())
+        agents = {name: lab.start_agent(name) for name in lab.hosts}
+        for agent in agents.values():
+            hasten(agent.process.pid, _AGENT)
+        client = undo.enter_context(broker.client())
+        made = Stage(lab, agents, client)
+        undo.callback(made.close)
+        yield made
+
+
+def hasten(pid: int, priority: int) -> None:
+    """Run a process, all its threads and those to come before all ordinary ones, so that what else this machine does has no say."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(priority))
+
+
+@contextlib.contextmanager
+def measuring() -> Iterator[None]:
+    """This thread looks when it wants to look."""
+    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(_MEASURING))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def interruptible() -> None:
+    """TERM ends the experiment as ctrl-C does: what is up goes down first."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
