@@ -14,10 +14,11 @@ from broker.api import errors
 from broker.api.arrival import Arrival
 from broker.api.context import Broker
 from broker.api.metrics import Metrics
-from broker.api.routes import agents, events, hosts, jobs, links, system, tokens, topology, transfers
+from broker.api.routes import agents, downloads, events, hosts, jobs, links, system, tokens, topology, transfers
 from broker.api.wakeups import Wakeups
 from broker.desk.desk import Desk
 from broker.desk.forward import Pull, Puller
+from broker.fleet.agent_files import AgentFiles
 from broker.fleet.tokens import Access
 from broker.jobs.nudge import Nudge
 from broker.settings import Settings, settings
@@ -49,7 +50,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
     app.add_middleware(Arrival, clock=clock)
-    for module in (transfers, jobs, links, topology, hosts, agents, tokens, events, system):
+    for module in (transfers, jobs, links, topology, hosts, downloads, agents, tokens, events, system):
         app.include_router(module.router)
     return app
 
@@ -68,7 +69,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed)
     app.state.puller = puller
     app.state.broker = broker = Broker(
-        chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), Nudge(chosen.redis_url)
+        chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), AgentFiles(chosen.agent_files), Nudge(chosen.redis_url)
     )
     planners.warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs

@@ -17,6 +17,7 @@ from broker.core.units import US_PER_S
 from broker.desk.admit import Policy
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
+from broker.fleet.agent_files import AgentFiles
 from broker.fleet.clocks import Limits
 from broker.fleet.tokens import Access, Principal, Scope
 from broker.settings import Settings
@@ -36,6 +37,7 @@ class Broker:
     access: Access
     wakeups: Wakeups
     metrics: Metrics
+    agent_files: AgentFiles
     nudge: Callable[[], None] = lambda: None  # tells the workers that a job waits
     _links: Mapping[str, LinkRecord] = field(default_factory=dict)
     _reverses: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from tests.api.refused import problem
 from tests.conftest import Service, _client
 
 PUBLIC = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs", "GET /docs/oauth2-redirect"}
+PUBLIC |= {"GET /v1/agents/install.sh", "GET /v1/agents/download/{platform}", "GET /v1/agents/download/{platform}.sha256"}
 IN_THE_BODY = {"POST /v1/agents/enrol"}  # the token is in the body
 
 NEEDS = {

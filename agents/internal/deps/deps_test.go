@@ -27,6 +27,11 @@ var rules = []struct {
 		"internal/schedule", "internal/pacer", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
 		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "golang.org/x/sys/unix",
 	}, []string{"net/http"}},
+	{"internal/gateway", "disciplines are arithmetic with time as an argument, exact to the bit: no clock, no I/O", nil, []string{"time", "os", "net"}},
+	{"internal/tun", "packets in, packets out: it knows no link", []string{"golang.org/x/sys/unix"}, []string{"net"}},
+	{"internal/emulate", "the laboratory's link must work without broker and agent", []string{
+		"internal/gateway", "internal/tun", "golang.org/x/sys/unix",
+	}, []string{"net/http"}},
 	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
 }
 

@@ -24,6 +24,8 @@ const (
 	CommandFailed     = "command_failed"
 	SupervisorLost    = "supervisor_lost"
 	Internal          = "internal"
+
+	MechanismUnavailable = "mechanism_unavailable"
 )
 
 // Failure ends a transfer: trying again would not help.

@@ -41,24 +41,37 @@ func (e *Unavailable) Error() string { return fmt.Sprintf("mechanism %s: %s", e.
 // Reports say of every mechanism whether it can be used here.
 func (h *Host) Reports() []Report { return h.reports }
 
-// Choose answers the mechanism that an assignment asks for or, when it leaves it open (""), the first one that the host
-// prefers and can use. The error is an *Unavailable.
-func (h *Host) Choose(asked Name) (Name, error) {
+// Candidates are the mechanisms to try, the best first: the one that an assignment asks for or, when it leaves it open (""),
+// those that the host prefers and can use. The error is an *Unavailable.
+func (h *Host) Candidates(asked Name) ([]Name, error) {
 	if asked != "" {
 		if reason, ok := h.usable(asked); !ok {
-			return "", &Unavailable{asked, reason}
+			return nil, &Unavailable{asked, reason}
 		}
-		return asked, nil
+		return []Name{asked}, nil
 	}
+	var names []Name
 	var reasons []string
 	for _, name := range h.prefer {
-		reason, ok := h.usable(name)
-		if ok {
-			return name, nil
+		if reason, ok := h.usable(name); ok {
+			names = append(names, name)
+		} else {
+			reasons = append(reasons, fmt.Sprintf("%s: %s", name, reason))
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %s", name, reason))
 	}
-	return "", &Unavailable{h.prefer[0], "none that this host prefers can be used: " + strings.Join(reasons, "; ")}
+	if len(names) == 0 {
+		return nil, &Unavailable{h.prefer[0], "none that this host prefers can be used: " + strings.Join(reasons, "; ")}
+	}
+	return names, nil
+}
+
+// Choose is the first candidate.
+func (h *Host) Choose(asked Name) (Name, error) {
+	names, err := h.Candidates(asked)
+	if err != nil {
+		return "", err
+	}
+	return names[0], nil
 }
 
 func (h *Host) usable(name Name) (reason string, ok bool) {

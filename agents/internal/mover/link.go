@@ -32,6 +32,7 @@ type link struct {
 // connect opens the connection of one attempt, up to RESUME.
 func (s *Sender) connect(ctx context.Context, o *Orders) (*link, error) {
 	dialer := net.Dialer{Timeout: handshakeTimeout, KeepAlive: -1}
+	dialer.SetMultipathTCP(false) // a rate is booked on one path
 	dialed, err := dialer.DialContext(ctx, "tcp", o.Peer.Address)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,14 @@
 package mover
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"math"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"bandwidthbroker/agents/internal/datachannel"
@@ -37,7 +40,7 @@ type Listener struct {
 
 // Listen opens the data address. With a TLS configuration nothing else is spoken.
 func Listen(address string, config *tls.Config, log *slog.Logger) (*Listener, error) {
-	socket, err := net.Listen("tcp", address)
+	socket, err := listenWide(address)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +50,16 @@ func Listen(address string, config *tls.Config, log *slog.Logger) (*Listener, er
 	}
 	go l.accept()
 	return l, nil
+}
+
+// listenWide makes connections begin with the widest receive window that the host allows: the sender knows its rate
+// from the first byte on, and must not wait for our kernel to find it out (it would take four round trips).
+func listenWide(address string) (net.Listener, error) {
+	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = tcpsock.WidenReceive(int(fd), math.MaxInt32) })
+	}}
+	config.SetMultipathTCP(false) // a rate is booked on one path
+	return config.Listen(context.Background(), "tcp", address)
 }
 
 // Address is where it listens.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -29,6 +30,8 @@ type Orders struct {
 	Segments []schedule.Segment
 	Fallback int64 // bit/s after the plan's end; 0 stops
 	Paused   bool
+
+	Mechanism mechanism.Name // "": what this host prefers
 }
 
 // Peer is where the other agent listens.
@@ -46,7 +49,7 @@ func (o Orders) SameTransfer(p Orders) bool {
 // Equal says that nothing differs at all.
 func (o Orders) Equal(p Orders) bool {
 	return o.SameTransfer(p) && o.Volume == p.Volume && o.Peer == p.Peer && o.Revision == p.Revision && o.Fallback == p.Fallback &&
-		o.Paused == p.Paused && slices.Equal(o.Segments, p.Segments)
+		o.Paused == p.Paused && o.Mechanism == p.Mechanism && slices.Equal(o.Segments, p.Segments)
 }
 
 // Facts are what a report says beside its kind.

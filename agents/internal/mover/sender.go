@@ -33,6 +33,7 @@ type Sender struct {
 	book        Book
 	log         *slog.Logger
 	peerTimeout time.Duration
+	mechanisms  Mechanisms
 	gauges      gauges
 	marks       marks
 	ended       chan struct{}
@@ -53,6 +54,7 @@ type SenderOptions struct {
 	Book        Book
 	Log         *slog.Logger
 	PeerTimeout time.Duration
+	Mechanisms  Mechanisms // nil: pacing alone
 }
 
 // StartSender begins to carry out orders.
@@ -61,7 +63,10 @@ func StartSender(opt SenderOptions, o Orders) *Sender {
 	s := &Sender{
 		clock: opt.Clock, folder: opt.Folder, book: opt.Book, peerTimeout: opt.PeerTimeout,
 		log:   opt.Log.With("transfer", o.Transfer, "role", "send"),
-		ended: make(chan struct{}), cancel: cancel, changed: make(chan struct{}, 1),
+		ended: make(chan struct{}), cancel: cancel, changed: make(chan struct{}, 1), mechanisms: opt.Mechanisms,
+	}
+	if s.mechanisms == nil {
+		s.mechanisms = plain{}
 	}
 	s.orders.Store(&o)
 	s.sawLife()
@@ -195,6 +200,7 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	s.live.Store(l)
 	defer s.live.Store(nil)
 	t := &transmission{Sender: s, link: l, src: src, offset: l.resume}
+	defer t.release() // not before DONE: what waits in the kernel is still held
 	defer t.aside.Wait()
 	if err := t.run(ctx); err != nil {
 		return none, l.reason(err)

@@ -12,6 +12,7 @@ import (
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/datachannel"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/pacer"
 	"bandwidthbroker/agents/internal/schedule"
 )
@@ -26,7 +27,11 @@ type transmission struct {
 	orders    *Orders // being followed
 	plan      schedule.Schedule
 	pacer     *pacer.Pacer
-	rate      int64 // last asked of the kernel
+	limiter   mechanism.Limiter
+	asked     mechanism.Name // by the orders that limiter was chosen for
+	rate      int64          // last asked of it
+	packet    int64          // payload of a full segment
+	room      int64          // bytes that the kernel was asked to keep for what is in flight
 	started   bool
 	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
 	nextCheck int64          // for a shortfall, broker time
@@ -53,7 +58,9 @@ func (t *transmission) run(ctx context.Context) error {
 		}
 		now := t.clock.Now()
 		if o := t.currentOrders(); o != t.orders {
-			t.follow(o, now)
+			if err := t.follow(o, now); err != nil {
+				return err
+			}
 		}
 		if t.orders.Paused {
 			_ = t.pace(0)
@@ -64,11 +71,27 @@ func (t *transmission) run(ctx context.Context) error {
 		}
 		t.checkShortfall(now)
 		decision := t.pacer.Next(now, int64(len(frame)))
+		if decision.RateBps == 0 && decision.WakeAt < schedule.Forever {
+			n, lookAt, err := t.warm(now, decision.WakeAt, t.pacer.RateAt(decision.WakeAt), frame)
+			t.wrote(n)
+			frame = frame[n:]
+			if err == nil {
+				err = t.wait(ctx, micros(lookAt-now))
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := t.pace(decision.RateBps); err != nil {
 			return err
 		}
-		if decision.Write == 0 {
-			if err := t.wait(ctx, micros(decision.WakeAt-now)); err != nil {
+		allowed, wakeAt, err := t.allowed(now, decision, int64(len(frame)))
+		if err != nil {
+			return err
+		}
+		if allowed == 0 {
+			if err := t.wait(ctx, micros(wakeAt-now)); err != nil {
 				return err
 			}
 			continue
@@ -78,11 +101,8 @@ func (t *transmission) run(ctx context.Context) error {
 		} else if !ready {
 			continue
 		}
-		piece := frame[:min(int64(len(frame)), decision.Write, decision.Quantum)]
-		n, err := t.link.conn.Write(piece)
-		t.pacer.Wrote(int64(n))
-		t.offset += int64(n)
-		t.gauges.written.Store(t.offset)
+		n, err := t.link.conn.Write(frame[:min(int64(len(frame)), allowed, decision.Quantum)])
+		t.wrote(n)
 		if err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
@@ -101,6 +121,32 @@ func (t *transmission) run(ctx context.Context) error {
 	}
 }
 
+// wrote takes note of bytes that the kernel has taken.
+func (t *transmission) wrote(n int) {
+	t.pacer.Wrote(int64(n))
+	t.offset += int64(n)
+	t.gauges.written.Store(t.offset)
+}
+
+// allowed is how much of what the account allows the mechanism allows too, and when to ask again if that is nothing.
+func (t *transmission) allowed(now int64, d pacer.Decision, want int64) (bytes, wakeAt int64, err error) {
+	gate, holdsWriter := t.limiter.(mechanism.Gate)
+	if !holdsWriter || d.RateBps == 0 {
+		return d.Write, d.WakeAt, nil
+	}
+	room, askAt, err := gate.Room(now, d.InHand, d.Ahead)
+	if err != nil {
+		return 0, 0, fmt.Errorf("send: %w", err)
+	}
+	if d.Write == 0 {
+		return 0, d.WakeAt, nil
+	}
+	if bytes = min(d.Write, room); bytes < min(2*t.packet, want) {
+		return 0, askAt, nil
+	}
+	return bytes, now, nil
+}
+
 // nextFrame is the next DATA frame; nil at the end of the file, with the reason if it came too early.
 func (t *transmission) nextFrame(ctx context.Context) ([]byte, error) {
 	select {
@@ -117,16 +163,23 @@ func (t *transmission) nextFrame(ctx context.Context) ([]byte, error) {
 }
 
 // follow takes new orders: the connection stays, the pace changes.
-func (t *transmission) follow(o *Orders, now int64) {
+func (t *transmission) follow(o *Orders, now int64) error {
 	t.orders, t.nextCheck = o, 0
+	if err := t.hold(o.Mechanism); err != nil {
+		return err
+	}
+	style := t.style()
+	t.packet = style.Packet
 	t.plan = schedule.New(o.Segments)
 	missing := o.Volume - t.offset
 	owed := int64(0)
 	if now < t.plan.End() {
 		owed = pacer.Owed(now, t.plan, missing)
 	}
-	t.pacer = pacer.Start(now, t.plan.Then(o.Fallback), t.clock.Guard(), owed)
-	t.log.Debug("follow plan", "plan_revision", o.Revision, "segments", len(o.Segments), "missing_bytes", missing, "owed_bytes", owed, "paused", o.Paused)
+	t.pacer = pacer.Start(now, t.plan.Then(o.Fallback), t.clock.Guard(), owed, style)
+	t.log.Debug("follow plan", "plan_revision", o.Revision, "segments", len(o.Segments), "missing_bytes", missing, "owed_bytes", owed, "paused", o.Paused,
+		"mechanism", t.limiter.Name())
+	return nil
 }
 
 func (t *transmission) checkShortfall(now int64) {
@@ -158,9 +211,9 @@ func (t *transmission) pace(rateBps int64) error {
 		t.gauges.applied.Store(0)
 		return nil
 	}
-	held, err := t.link.tcp.SetPacing(rateBps)
+	held, err := t.limiter.SetRate(rateBps)
 	if err != nil {
-		return err
+		return unavailable(err)
 	}
 	t.gauges.applied.Store(held)
 	return t.link.tcp.SetNotSentLowWater(pacer.NotSentLowWater(rateBps))

@@ -121,6 +121,9 @@ func (p *Pacer) Next(now, want int64) Decision {
 	return decision
 }
 
+// RateAt is the rate that is sent by at an instant, without catching up.
+func (p *Pacer) RateAt(at int64) int64 { return p.safe.RateAt(at) }
+
 // Wrote takes note of bytes that were handed to the kernel.
 func (p *Pacer) Wrote(n int64) {
 	p.wrote += n

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/mover"
 	"bandwidthbroker/agents/internal/schedule"
 )
@@ -33,6 +34,9 @@ func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
 		Transfer: a.TransferID, Send: a.Role == brokerapi.Send, Wrapped: a.Mode == brokerapi.Wrapped, Volume: a.VolumeBytes, Overwrite: a.Overwrite,
 		Key: string(key), Peer: mover.Peer{Host: a.Peer.Host, Address: a.Peer.DataAddress},
 		Revision: a.PlanRevision, Fallback: fallback, Paused: a.Paused,
+	}
+	if a.Mechanism != nil {
+		o.Mechanism = mechanism.Name(*a.Mechanism)
 	}
 	if a.Peer.TLSFingerprint != nil {
 		o.Peer.Fingerprint = *a.Peer.TLSFingerprint

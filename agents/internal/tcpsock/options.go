@@ -36,8 +36,11 @@ func setPacing(fd int, bytesPerSecond uint64) error {
 	return unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, string(want[:]))
 }
 
-// Info is what the kernel tells of a connection.
-func Info(fd int) (*unix.TCPInfo, error) {
+// TCPInfo is what the kernel tells of a connection.
+type TCPInfo = unix.TCPInfo
+
+// Info asks for it.
+func Info(fd int) (*TCPInfo, error) {
 	return unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 }
 

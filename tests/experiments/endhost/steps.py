@@ -20,6 +20,8 @@ _TRACE_LAG_S = 0.35
 def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     """One transfer of three segments at 300, 150 and 300 Mb/s."""
     (source, sink), *_ = PAIRS
+    size = volume_of(_HIGH_BPS, 2 * _SEGMENT_US) + volume_of(_LOW_BPS, _SEGMENT_US)
+    stage.file(source, size)
     stage.trace.skip()
     before = stage.emulator()
     watch = stage.watches[sink]
@@ -28,7 +30,6 @@ def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     begin_us = time.time_ns() // 1000 + LEAD_US[rtt_us] + 200_000
     low = {"begin": format_time(begin_us + _SEGMENT_US), "end": format_time(begin_us + 2 * _SEGMENT_US)}
     change = stage.client.add_window(LINK, {**low, "bps": _LOW_BPS, "kind": "background"})
-    size = volume_of(_HIGH_BPS, 2 * _SEGMENT_US) + volume_of(_LOW_BPS, _SEGMENT_US)
     asked = {"planner": "vbls", "rate_max_bps": _HIGH_BPS, "mechanism": mechanism, "not_before": format_time(begin_us)}
     transfer = stage.submit(source, sink, size, **asked)
     check(transfer, begin_us, [_HIGH_BPS, _LOW_BPS, _HIGH_BPS])

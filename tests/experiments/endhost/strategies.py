@@ -41,6 +41,8 @@ class Flow:
 def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     """One repetition. AssertionError when a transfer did not bring what it should."""
     sizes = volumes(rtt_us)
+    for (source, _), size in zip(PAIRS, sizes, strict=True):
+        stage.file(source, size)
     stage.trace.skip()
     before, repeated = stage.emulator(), stage.retransmitted_bytes()
     begin = {"ifs": _plain, "vifi": _vifi, "spaghetti": _spaghetti}[strategy.name.partition("-")[0]]

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mover
+
+import (
+	"errors"
+	"fmt"
+
+	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/pacer"
+)
+
+// Mechanisms is what the host has to hold a transfer's connection to its rate (mechanism.Host).
+type Mechanisms interface {
+	// Candidates are the mechanisms to try, the best first.
+	Candidates(asked mechanism.Name) ([]mechanism.Name, error)
+	Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error)
+}
+
+// plain is a host of which nothing is known: pacing needs nothing.
+type plain struct{}
+
+func (plain) Candidates(asked mechanism.Name) ([]mechanism.Name, error) {
+	if asked != "" && asked != mechanism.Pacing {
+		return nil, &mechanism.Unavailable{Name: asked, Reason: "this process has nothing but pacing"}
+	}
+	return []mechanism.Name{mechanism.Pacing}, nil
+}
+
+func (plain) Limiter(mechanism.Name, string) (mechanism.Limiter, error) {
+	return mechanism.NewPacing(), nil
+}
+
+// hold has the connection held by what the orders ask for. Another mechanism than before takes over before the old one lets
+// go, so that the connection is never without.
+func (t *transmission) hold(asked mechanism.Name) error {
+	if t.limiter != nil && asked == t.asked {
+		return nil
+	}
+	names, err := t.mechanisms.Candidates(asked)
+	if err != nil {
+		return unavailable(err)
+	}
+	var refusals []error
+	for _, name := range names {
+		if t.limiter != nil && t.limiter.Name() == name {
+			t.asked = asked
+			return nil
+		}
+		made, err := t.begin(name)
+		if err == nil {
+			t.release()
+			t.limiter, t.asked = made, asked
+			t.log.Debug("mechanism", "name", name)
+			return nil
+		}
+		refusals = append(refusals, err)
+	}
+	return unavailable(errors.Join(refusals...))
+}
+
+// begin lets one more mechanism hold the connection.
+func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
+	made, err := t.mechanisms.Limiter(name, t.orders.Transfer)
+	if err != nil {
+		return nil, err
+	}
+	if t.rate > 0 {
+		_, err = made.SetRate(t.rate)
+	}
+	if err == nil {
+		err = made.Attach(t.link.tcp)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), made.Close())
+	}
+	return made, nil
+}
+
+// release lets the connection go and undoes what was done for it on the host.
+func (t *transmission) release() {
+	if t.limiter == nil {
+		return
+	}
+	t.limiter.Detach(t.link.tcp)
+	if err := t.limiter.Close(); err != nil {
+		t.log.Warn("mechanism not undone", "name", t.limiter.Name(), "error", err)
+	}
+	t.limiter = nil
+}
+
+// unavailable ends the transfer, unless it is the connection that is at fault: then another may do.
+func unavailable(err error) error {
+	var lacks *mechanism.Unavailable
+	if errors.As(err, &lacks) {
+		return failure.New(failure.MechanismUnavailable, "%v", err)
+	}
+	return err
+}
+
+// style is how far the account may run ahead so that it is the mechanism that shapes.
+func (t *transmission) style() pacer.Style {
+	s := pacer.Style{Lookahead: pacer.Queued, Packet: pacer.Ethernet}
+	if t.limiter.Name() == mechanism.Userland {
+		s.Lookahead = pacer.Immediate
+	}
+	if info, err := t.link.tcp.Info(); err == nil && info.Snd_mss > 0 {
+		s.Packet = int64(info.Snd_mss)
+	}
+	return s
+}
