@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from broker import planners
 from broker.api import errors
 from broker.api.arrival import Arrival
-from broker.api.context import Broker
+from broker.api.context import Broker, policy_of
 from broker.api.metrics import Metrics
 from broker.api.routes import agents, downloads, events, hosts, jobs, links, system, tokens, topology, transfers
 from broker.api.wakeups import Wakeups
@@ -66,10 +66,18 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     database = Database(chosen.database_url, chosen.database_pool)
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
-    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed)
+    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen))
     app.state.puller = puller
     app.state.broker = broker = Broker(
-        chosen, clock, database, desk, Access(database, clock), wakeups, Metrics(), AgentFiles(chosen.agent_files), Nudge(chosen.redis_url)
+        chosen,
+        clock,
+        database,
+        desk,
+        Access(database, clock),
+        wakeups,
+        Metrics(),
+        AgentFiles(chosen.agent_files),
+        Nudge(chosen.redis_url),
     )
     planners.warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs

@@ -49,8 +49,12 @@ class Settings(BaseSettings):
     )
     pull_candidates: int = Field(default=64, ge=1, le=10_000, description="and how many are looked at in one round")
     fallback_rate_bps: int = Field(default=1_000_000, ge=0, description="what agents may send after the end of their schedule")
-    agent_files: str = Field(default="", description="folder of the agents that hosts download; empty: agents/bin of the installation")
-    public_url: str = Field(default="", description="how hosts reach this broker, for the install script; empty: as they asked for it")
+    agent_files: str = Field(
+        default="", description="folder of the agents that hosts download; empty: agents/bin of the installation"
+    )
+    public_url: str = Field(
+        default="", description="how hosts reach this broker, for the install script; empty: as they asked for it"
+    )
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)
 

@@ -99,10 +99,16 @@ func (h *host) logged() string {
 // agent enrols and runs an agent.
 func (l *lab) agent(name string, flags ...string) *host {
 	l.t.Helper()
+	return l.agentAt(name, freeAddress(l.t), flags...)
+}
+
+// agentAt does so on an address of the test's choice.
+func (l *lab) agentAt(name, address string, flags ...string) *host {
+	l.t.Helper()
 	dir := l.t.TempDir()
 	h := &host{
 		lab: l, name: name, state: filepath.Join(dir, "state"), serve: filepath.Join(dir, "serve"),
-		receive: filepath.Join(dir, "receive"), address: freeAddress(l.t), flags: flags,
+		receive: filepath.Join(dir, "receive"), address: address, flags: flags,
 	}
 	for _, d := range []string{h.serve, h.receive} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -243,7 +249,7 @@ func (j *job) receiver() brokerapi.Assignment {
 func (j *job) base() brokerapi.Assignment {
 	return brokerapi.Assignment{
 		TransferID: j.id, Mode: "managed", State: "ACTIVE", PlanRevision: j.revision, VolumeBytes: j.volume, Overwrite: j.overwrite,
-		Segments: j.segments, Paused: j.paused, Mechanism: "pacing", Key: j.key,
+		Segments: j.segments, Paused: j.paused, Mechanism: new(brokerapi.Pacing), Key: j.key,
 	}
 }
 

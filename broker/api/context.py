@@ -26,6 +26,12 @@ from broker.store.bookings import LinkRecord
 from broker.store.session import Database
 
 
+def policy_of(s: Settings) -> Policy:
+    return Policy(
+        s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
+    )
+
+
 @dataclass(slots=True)
 class Broker:
     """The parts of one API process."""
@@ -45,10 +51,7 @@ class Broker:
 
     @property
     def policy(self) -> Policy:
-        s = self.settings
-        return Policy(
-            s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
-        )
+        return policy_of(self.settings)
 
     @property
     def clock_limits(self) -> Limits:

@@ -31,7 +31,10 @@ class Metrics:
             "bwb_agent_clock_offset_seconds", "Clock offset to the broker as the agent sees it", ["host"], registry=self.registry
         )
         self._clock_error = Gauge(
-            "bwb_agent_clock_error_seconds", "Bound of the error with which the agent knows broker time", ["host"], registry=self.registry
+            "bwb_agent_clock_error_seconds",
+            "Bound of the error with which the agent knows broker time",
+            ["host"],
+            registry=self.registry,
         )
         self._violations = Gauge("bwb_audit_violations", "Rows found by the newest audit", ["check"], registry=self.registry)
         self._audited = Gauge("bwb_audit_timestamp_seconds", "When the newest audit ran; 0: never", registry=self.registry)

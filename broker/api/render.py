@@ -144,6 +144,13 @@ def waiting_reason(record: Transfer) -> Json | None:
         return {**reason, "until": time_or_none(until)}
     if record.state is State.HELD:
         return {"code": "held", "detail": "waits for its commit", "limited_by": None, "until": time_or_none(record.hold_until_us)}
+    if record.state is State.RESERVED and record.after is not None and record.released_us is None and _signalled(record):
+        return {
+            "code": "waiting_for_predecessor",
+            "detail": f"begins when {record.after} has ended",
+            "limited_by": record.after,
+            "until": time_or_none(record.start_us),
+        }
     if record.state is State.RESERVED and record.start_us is not None and record.start_us > record.updated_us:
         return {
             "code": "scheduled",
@@ -152,6 +159,10 @@ def waiting_reason(record: Transfer) -> Json | None:
             "until": format_time(record.start_us),
         }
     return None
+
+
+def _signalled(record: Transfer) -> bool:
+    return record.signal is None or record.signal["kind"] != "clock"
 
 
 def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> Json:

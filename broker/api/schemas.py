@@ -31,6 +31,7 @@ SECONDS_A_YEAR = 366 * 86_400
 
 Mechanism = Literal["pacing", "htb", "fq", "window", "userland"]
 Ports = Annotated[str, StringConstraints(strict=True, max_length=11, pattern=r"^[0-9]{1,5}(-[0-9]{1,5})?$")]
+BatchIndex = Annotated[int, Field(strict=True, ge=0, lt=100_000)]
 TransferId = Annotated[str, StringConstraints(strict=True, max_length=64, pattern=r"^[a-z0-9_]+$")]
 
 
@@ -101,8 +102,12 @@ class TransferRequest(Body):
     mechanism: Mechanism | None = Field(
         default=None, description="how its hosts hold it to the rate; default: what the host prefers"
     )
-    after: TransferId | None = Field(default=None, description="the transfer whose end starts this one")
-    signal: StartSignal | None = Field(default=None, description="with `after`; default: direct")
+    after: TransferId | BatchIndex | None = Field(
+        default=None, description="the transfer whose end starts this one: its id, or the index of an earlier item of the same batch"
+    )
+    signal: StartSignal | None = Field(
+        default=None, description="with `after`, or with planner vifi for when it takes its turn behind another one; default: direct"
+    )
     metadata: Json | None = None
     paths: Paths = Field(default=DEFAULT_PATHS, description="how many of the shortest loop-free paths a plan may choose from")
     path: Path | None = Field(default=None, description="this path and no other")

@@ -14,10 +14,12 @@ COMMANDS = {
     "up": ("broker.cli.up:up_command", "Run the whole broker on this machine, nothing to configure."),
     "demo": ("broker.cli.demo.command:demo_command", "Show it all at work: a broker, two agents, real files, promises kept."),
     "transfer": ("broker.cli.transfer:transfer", "Submit, watch and steer transfers."),
+    "run": ("broker.cli.run:run_command", "Book, wait for the start, and run any command at the booked rate."),
     "reoptimise": ("broker.cli.job:reoptimise_command", "Plan what is not yet sent anew, all together, keeping every promise."),
     "job": ("broker.cli.job:job", "Re-optimisations and simulations that the broker works on."),
     "link": ("broker.cli.link:link", "Links, their calendars, maintenance windows."),
     "host": ("broker.cli.host:host", "Transfer hosts and their agents."),
+    "lab": ("broker.cli.lab:lab", "Try it on this machine: hosts in network namespaces and a bottleneck between them."),
     "token": ("broker.cli.token:token", "Tokens for people and programs."),
     "audit": ("broker.cli.audit:audit_command", "Prove that every promise still holds."),
     "plan": ("broker.cli.plan:plan_command", "Plan transfers offline: no server, no database."),
@@ -45,7 +47,9 @@ def build(wanted: str | None) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, short_help=line)
         else:
-            app.command(name, short_help=line)(command)
+            # The arguments of a wrapped command are its own, even without a `--` before it.
+            settings = {"allow_interspersed_args": False} if name == "run" else None
+            app.command(name, short_help=line, context_settings=settings)(command)
     return app
 
 

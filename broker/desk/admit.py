@@ -12,6 +12,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import NO_OPTIONS, Options, Request
 from broker.core.transfer import Mode, State
 from broker.core.units import MAX_VOLUME_BYTES, MICROBITS_PER_BYTE, US_PER_S, format_time, volume_of
+from broker.desk import chains
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
@@ -29,6 +30,7 @@ from broker.desk.planning import (
     routes,
 )
 from broker.desk.problems import Problem
+from broker.desk.turns import TAKES_TURNS, link_turns
 from broker.planners import PLANNERS
 from broker.planners.signature import JointPlanner
 from broker.store import transfers
@@ -107,7 +109,8 @@ class Admit:
     key: Key | None = None
 
     def transfer_ids(self) -> Iterable[str]:
-        return ()
+        made_here = {ask.id for ask in self.asks}
+        return {ask.after for ask in self.asks if ask.after is not None} - made_here
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return asked_links(self.asks, books)
@@ -117,7 +120,7 @@ class Admit:
         for index, ask in enumerate(self.asks):
             if index in results:
                 continue
-            alike = [i for i, other in enumerate(self.asks) if other.planner == ask.planner] if ask.planner in JOINT else [index]
+            alike = self._planned_with(index)
             if len(alike) > 1:
                 answers = self._admit_together([self.asks[i] for i in alike], batch)
                 results.update(zip(alike, answers, strict=True))
@@ -132,17 +135,33 @@ class Admit:
         found = await transfers.get_many(connection, [item for item in answer if isinstance(item, str)])
         return [found[item] if isinstance(item, str) else Problem(*item) for item in answer]
 
+    def _planned_with(self, index: int) -> list[int]:
+        """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
+        ask = self.asks[index]
+        if ask.planner not in JOINT or ask.after is not None:
+            return [index]
+        return [i for i, other in enumerate(self.asks) if other.planner == ask.planner and other.after is None]
+
+    def _refuse_orphan(self, ask: Ask, batch: Batch) -> None:
+        if ask.after in batch.transfers:
+            return
+        for index, other in enumerate(self.asks):
+            if other.id == ask.after:
+                detail = f"item {index} of the batch, whose end was to start this one, is refused"
+                raise Problem.of_field("after", detail, "conflict")
+
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
         try:
-            mode = mode_of(ask, batch.books)
-            request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
+            self._refuse_orphan(ask, batch)
+            mode, asked = asked_of(ask, batch)
+            request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
             planner = booking_planner(ask.planner)
         except Problem as problem:
             return problem
         answer = planned(request, planner, batch)
         if isinstance(answer, Plan):
             return self._book(ask, mode, request, answer, batch)
-        return refused(request, planner, answer, batch, question_of(ask, mode, self.policy, batch.books.network))
+        return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.books.network))
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
@@ -154,19 +173,26 @@ class Admit:
         wanted: list[tuple[int, Mode, Request]] = []
         for index, ask in enumerate(asks):
             try:
-                mode = mode_of(ask, batch.books)
+                mode, _ = asked_of(ask, batch)
                 wanted.append((index, mode, request_of(ask, mode, self.policy, batch.books.network, batch.now_us)))
             except Problem as problem:
                 results[index] = problem
         planner = joint_planner(asks[0].planner)
         answers = planned_together([request for _, _, request in wanted], planner, batch)
         refusals: list[tuple[int, Mode, Request, Refusal]] = []
+        admitted: dict[int, Transfer] = {}
         for (index, mode, request), answer in zip(wanted, answers, strict=True):
             verified = checked(request, answer, batch)
             if isinstance(verified, Plan):
-                results[index] = self._book(asks[index], mode, request, verified, batch)
+                admitted[index] = self._transfer(asks[index], mode, request, verified, batch.now_us)
+                batch.book(asks[index].id, verified.segments)
             else:
                 refusals.append((index, mode, request, verified))
+        if asks[0].planner == TAKES_TURNS:
+            link_turns(list(admitted.values()), batch, self.policy.managed_margin_us)
+        for transfer in admitted.values():
+            batch.add(transfer, self.owner)
+        results.update(admitted)
         for index, mode, request, refusal in refusals:
             question = question_of(asks[index], mode, self.policy, batch.books.network)
             results[index] = refused(request, planner, refusal, batch, question)
@@ -191,7 +217,7 @@ class Admit:
             booked_bytes=plan.volume_bytes if request.volume_bytes is None else request.volume_bytes,
             rate_max_bps=ask.rate_max_bps,
             rate_min_bps=ask.rate_min_bps,
-            not_before_us=request.not_before_us,
+            not_before_us=earliest_start(ask, mode, self.policy, now_us),
             deadline_us=ask.deadline_us,
             priority=ask.priority,
             best_effort=ask.best_effort,
@@ -201,7 +227,7 @@ class Admit:
             payload=ask.payload,
             mechanism=ask.mechanism,
             after=ask.after,
-            signal=ask.signal,
+            signal=ask.signal if ask.signal is not None or ask.after is None else chains.DIRECT,
             released_us=None,
             metadata=ask.metadata,
             segments=plan.segments,
@@ -235,16 +261,16 @@ class Quote(Unkeyed):
     policy: Policy
 
     def transfer_ids(self) -> Iterable[str]:
-        return ()
+        return () if self.ask.after is None else (self.ask.after,)
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return asked_links([self.ask], books, self.planners)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
         network = batch.books.network
-        mode = mode_of(self.ask, batch.books)
-        request = request_of(self.ask, mode, self.policy, network, batch.now_us)
-        question = question_of(self.ask, mode, self.policy, network)
+        mode, asked = asked_of(self.ask, batch)
+        request = request_of(asked, mode, self.policy, network, batch.now_us)
+        question = question_of(asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
         for name in self.planners:
             try:
@@ -278,6 +304,33 @@ def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
     return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
 
 
+def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
+    """Its mode, and what is asked of the planner: a successor begins where its predecessor is planned to finish, at the earliest.
+
+    Raises Problem naming the field.
+    """
+    mode = mode_of(ask, batch.books)
+    if ask.after is None:
+        # Those that take turns are chained where they meet (`turns`); the signal says how.
+        if ask.signal is not None and ask.planner != TAKES_TURNS:
+            raise Problem.of_field("signal", "says on what a successor begins; name its predecessor in `after`")
+        return mode, ask
+    predecessor = chains.predecessor_of(batch, ask.after, mode)
+    if ask.signal is not None and ask.signal["kind"] == chains.CLOCK:
+        return mode, ask
+    assert predecessor.finish_us is not None
+    if ask.deadline_us is not None and ask.deadline_us <= predecessor.finish_us:
+        ends = format_time(predecessor.finish_us)
+        raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is not after {ends}, when {ask.after} is to finish")
+    return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, predecessor.finish_us))
+
+
+def earliest_start(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> int:
+    """Not before what was asked, nor before its agents can have heard of it."""
+    lead = 0 if mode is Mode.RESERVE else policy.managed_lead_us
+    return max(ask.not_before_us or 0, now_us + lead)
+
+
 def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
     def again(changes: Changes, now_us: int) -> Request:
         return request_of(replace(ask, **changes), mode, policy, network, now_us)
@@ -287,7 +340,6 @@ def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Quest
 
 def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
     """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
-    lead = 0 if mode is Mode.RESERVE else policy.managed_lead_us
     volume = ask.volume_bytes
     if volume is not None and mode is not Mode.RESERVE:
         volume = policy.with_margin(volume, ask.rate_max_bps, routes(network, ask.source, ask.destination, ask.options))
@@ -298,7 +350,7 @@ def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: i
         source=ask.source,
         destination=ask.destination,
         volume_bytes=volume,
-        not_before_us=max(ask.not_before_us or 0, now_us + lead),
+        not_before_us=earliest_start(ask, mode, policy, now_us),
         rate_max_bps=ask.rate_max_bps,
         rate_min_bps=ask.rate_min_bps,
         deadline_us=ask.deadline_us,

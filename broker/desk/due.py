@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.rest import waiting
 from broker.desk.command import Command
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
 from broker.desk.release import End, Start
+from broker.desk.rest import waiting
 from broker.store import transfers
 from broker.store.session import Database
 from broker.store.transfers import Transfer

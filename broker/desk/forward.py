@@ -23,11 +23,11 @@ from broker.core.transfer import Mode, State
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books, given_back
-from broker.desk.rest import Wanted, lead_of, plan_rest, plannable_links
 from broker.desk.command import Unkeyed
 from broker.desk.desk import Desk
 from broker.desk.planning import routes
 from broker.desk.problems import Problem
+from broker.desk.rest import Wanted, lead_of, plan_rest, plannable_links
 from broker.store import forward
 from broker.store.session import Database, DatabaseAway
 from broker.store.transfers import Transfer

@@ -20,9 +20,10 @@ from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
-from broker.desk.rest import book_rest, lead_of, shown_promise, waiting
+from broker.desk.handover import settle
 from broker.desk.problems import Problem
 from broker.desk.release import end
+from broker.desk.rest import book_rest, lead_of, shown_promise, waiting
 from broker.store import bookings, transfers
 from broker.store.transfers import Transfer
 
@@ -66,7 +67,11 @@ async def find_displaced(connection: AsyncConnection, batch: Batch, capacities: 
         return []
     seats = {link_id: Calendar(steps) for link_id, steps in lacking.items()}
     ids = await bookings.transfers_on(connection, lacking, batch.now_us)
-    found = (await transfers.get_many(connection, ids, lock=True)).values()
+    # Who waits for them may have to move with them, and all rows are locked in one go, in order.
+    chain = await transfers.chained(connection, ids)
+    locked = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True)
+    batch.know(locked.values())
+    found = [locked[name] for name in ids if name in locked]
     displaced = []
     for transfer in sorted(found, key=_importance):
         ahead = [s for s in transfer.segments if s.end_us > batch.now_us and not seats.keys().isdisjoint(s.path)]
@@ -124,6 +129,7 @@ async def plan_anew(
     if batch.rehearsed:
         await connection.rollback()  # all is read, and nothing will be written: nobody needs to wait for the rest
     outcomes = []
+    noted = len(batch.noted)
     for number, (item, summed) in enumerate(zip(displaced, before, strict=True)):
         transfer = item.transfer
         batch.transfers[transfer.id] = transfer
@@ -136,6 +142,7 @@ async def plan_anew(
             await bookings.topology_version(connection)
         elif number % _BREATHE == _BREATHE - 1:
             await asyncio.sleep(0)
+    settle(batch, batch.noted[noted:], policy)
     return outcomes
 
 

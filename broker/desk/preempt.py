@@ -12,13 +12,13 @@ from broker.core.plan import Plan, Refusal, Segment
 from broker.core.request import Request
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
-from broker.desk.admit import Admit, Ask, asked_links, mode_of, request_of
+from broker.desk.admit import Admit, Ask, asked_links, asked_of, request_of
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
-from broker.desk.rest import book_rest, lead_of, plannable_links, waiting
 from broker.desk.planning import planned, planner_named
 from broker.desk.problems import Problem
 from broker.desk.release import end, released_parts
+from broker.desk.rest import book_rest, lead_of, plannable_links, waiting
 from broker.store.events import Event
 from broker.store.transfers import Transfer
 
@@ -30,7 +30,7 @@ class AdmitByPreemption(Admit):
     candidates: Sequence[str] = ()
 
     def transfer_ids(self) -> Iterable[str]:
-        return self.candidates
+        return {*self.candidates, *Admit.transfer_ids(self)}
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
         wanted = asked_links(self.asks, books)
@@ -50,8 +50,8 @@ class AdmitByPreemption(Admit):
         """`result`, unless it says that there is no room and displacing others makes some."""
         if not ask.preempt or not isinstance(result, Problem) or result.code != "infeasible":
             return result
-        mode = mode_of(ask, batch.books)
-        request = request_of(ask, mode, self.policy, batch.books.network, batch.now_us)
+        mode, asked = asked_of(ask, batch)
+        request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
         links = asked_links([ask], batch.books)
         candidates = [
             victim

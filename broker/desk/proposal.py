@@ -22,6 +22,7 @@ from broker.planners.optimal.measure import congestion, weight
 from broker.store.transfers import Transfer
 
 OBJECTIVES = ("congestion", "admitted", "volume", "completion")
+IN_A_CHAIN = "waits for another, or another waits for it"
 _BETTER = 1e-6  # relative: less is rounding
 
 
@@ -128,6 +129,8 @@ def movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movab
         return f"is {transfer.state}"
     if transfer.paused:
         return "paused"
+    if transfer.after is not None and transfer.released_us is None:
+        return IN_A_CHAIN
     if transfer.duration_us is not None:
         return "a holding time (class 2)"
     if transfer.options.path is not None:

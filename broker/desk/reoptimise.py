@@ -18,7 +18,7 @@ from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.problems import Problem
-from broker.desk.proposal import Changed, LinkVersion, Movable, Proposal, Snapshot, movable
+from broker.desk.proposal import IN_A_CHAIN, Changed, LinkVersion, Movable, Proposal, Snapshot, movable
 from broker.store import transfers
 from broker.store.bookings import Head
 from broker.store.transfers import Transfer
@@ -58,10 +58,12 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
     await books.catch_up(connection, heads, cut_us)
     found: list[Movable] = []
     kept: dict[str, int] = {}
-    for transfer in await transfers.unfinished(connection):
+    unfinished = await transfers.unfinished(connection)
+    awaited = {transfer.after for transfer in unfinished if transfer.released_us is None}
+    for transfer in unfinished:
         if transfer not in chosen:
             continue
-        item = movable(transfer, books.network.links, cut_us)
+        item = movable(transfer, books.network.links, cut_us) if transfer.id not in awaited else IN_A_CHAIN
         if isinstance(item, Movable):
             found.append(item)
         else:

@@ -3,6 +3,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -10,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.plan import total_rates
 from broker.core.units import format_time
 from broker.desk.problems import Problem
+from broker.fleet.pairs import Pairs, pairs_of
 from broker.store import hosts, transfers
+from broker.store.bookings import LinkRecord
 from broker.store.hosts import Host
 from broker.store.transfers import Transfer
 
@@ -20,25 +23,33 @@ def channel_key(secret: bytes, transfer_id: str) -> str:
     return hmac.new(secret, b"data channel\0" + transfer_id.encode(), hashlib.sha256).hexdigest()
 
 
-async def assignments(connection: AsyncConnection, host_name: str, secret: bytes, fallback_rate_bps: int) -> dict[str, Any]:
+async def assignments(
+    connection: AsyncConnection,
+    host_name: str,
+    secret: bytes,
+    fallback_rate_bps: int,
+    links: Mapping[str, LinkRecord],
+    now_us: int,
+) -> dict[str, Any]:
     """The document of `GET /v1/agents/{host}/assignments`. Raises Problem for a host that is not enrolled (any more)."""
     # The revision is read first: what changes while we read shows again under the next one.
     host = await hosts.get(connection, host_name)
     if host is None:
         raise Problem("not-found", f"host {host_name!r} is not enrolled")
     wanted = await transfers.assigned_to(connection, host_name)
-    others = {t.destination if t.source == host_name else t.source for t in wanted}
+    pairs = await pairs_of(connection, host_name, wanted, links, now_us)
+    others = {t.destination if t.source == host_name else t.source for t in wanted} | pairs.hosts()
     peers = await hosts.get_many(connection, others) if others else {}
     return {
         "host": host_name,
         "revision": host.revision,
         "server_time": "",  # the route says it when it answers
         "fallback_rate_bps": fallback_rate_bps,
-        "assignments": [_assignment(transfer, host_name, peers, secret) for transfer in wanted],
+        "assignments": [_assignment(transfer, host_name, peers, pairs, secret) for transfer in wanted],
     }
 
 
-def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secret: bytes) -> dict[str, Any]:
+def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pairs: Pairs, secret: bytes) -> dict[str, Any]:
     sending = transfer.source == host_name
     peer_name = transfer.destination if sending else transfer.source
     peer = peers.get(peer_name)
@@ -62,8 +73,8 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], secr
         "paused": transfer.paused,
         "mechanism": transfer.mechanism,
         "match": _match(payload.get("match"), peer) if sending else None,
-        "start_after": None,
-        "end_signals": [],
+        "start_after": pairs.start_after(transfer, peers, secret) if sending else None,
+        "end_signals": pairs.end_signals(transfer, peers, secret) if sending else [],
         "peer": {
             "host": peer_name,
             "data_address": peer.data_address if peer else "",

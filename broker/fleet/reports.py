@@ -20,12 +20,15 @@ from broker.desk.desk import Desk
 from broker.desk.problems import Problem
 from broker.desk.release import End, Start
 from broker.desk.rest import waiting
-from broker.store import bookings, hosts, transfers
+from broker.store import bookings, events, hosts, transfers
+from broker.store.events import Event
 from broker.store.hosts import Report
 from broker.store.session import Database
 from broker.store.transfers import Transfer
 
-_SENDER_ONLY = frozenset({"started", "shortfall", "sent"})
+_SENDER_ONLY = frozenset({"started", "shortfall", "sent", "signal"})
+# What comes after the end changes nothing any more, and is worth knowing.
+_ALSO_LATE = frozenset({"sent", "signal"})
 _RECEIVER_ONLY = frozenset({"finished"})
 
 
@@ -73,10 +76,19 @@ async def take(
         accepted.append(report)
         known.add((report.transfer_id, report.sequence))
     async with database.transaction() as connection:
-        await hosts.insert_reports(connection, accepted)
+        new = await hosts.insert_reports(connection, accepted)
+        signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
+        await events.append(connection, [_signal(report) for report in signals])
         await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
         host_now = await hosts.get(connection, host)
     return Taken(accepted, ignored, host_now.revision if host_now else 0)
+
+
+def _signal(report: Report) -> Event:
+    """What a start signal did, in the history of the transfer that the host sends."""
+    said = {"code": (report.detail or {}).get("code"), "detail": (report.detail or {}).get("detail"), "at_us": report.at_us}
+    actor = f"agent {report.host}"
+    return Event(report.received_us, actor, "transfer.signal", "transfer", report.transfer_id, None, said)
 
 
 async def _says_something_new(connection: AsyncConnection, host: str, about: dict[str, Any]) -> bool:
@@ -98,7 +110,9 @@ def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str,
         return "not_yours", f"{report.kind} is for the sender to say"
     if report.kind in _RECEIVER_ONLY and managed and host != transfer.destination:
         return "not_yours", f"{report.kind} is for the receiver to say"
-    if not transfer.live and report.kind != "sent":
+    if report.kind == "signal" and not (report.detail or {}).get("code"):
+        return "code_missing", "a signal report says in `code` what happened"
+    if not transfer.live and report.kind not in _ALSO_LATE:
         return "ended", f"the transfer is {transfer.state}"
     return None
 
@@ -137,7 +151,7 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
             case "failed":
                 reason = waiting(detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host)
                 await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
-            case "sent":
+            case "sent" | "signal":
                 pass
     except Problem as problem:
         return problem.code.replace("-", "_"), problem.detail

@@ -31,7 +31,8 @@ class _Process:
         self.runner = asyncio.Runner()
         self.database = Database(settings().database_url, pool_size=2)
         self.puller = Puller(self.database, _clock, Pull(settings().pull_forward), settings().pull_candidates)
-        self.desk = Desk(self.database, _clock, freed=self.puller.freed)
+        self.policy = Policy(managed_lead_us=settings().managed_lead_ms * 1000, replan_lead_us=settings().replan_lead_ms * 1000)
+        self.desk = Desk(self.database, _clock, freed=self.puller.freed, policy=self.policy)
 
     def run(self, work: Callable[["_Process"], Coroutine[None, None, None]]) -> None:
         try:
@@ -55,9 +56,8 @@ def settle_due() -> None:
             process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S, settings().lost_after_s * US_PER_S
         )
         # Whoever did not come leaves room for others; the API's processes see to what they free themselves.
-        policy = Policy(managed_lead_us=settings().managed_lead_ms * 1000, replan_lead_us=settings().replan_lead_ms * 1000)
         async with at_work(process.desk):
-            await process.puller.settle(process.desk, policy)
+            await process.puller.settle(process.desk, process.policy)
 
     _process().run(work)
 

@@ -32,6 +32,11 @@ class Bottleneck:
     seed: int | None = None  # of the random losses; None: drawn, and in the statistics
     realtime: bool = False  # before all ordinary processes
 
+    @property
+    def payload_bps(self) -> int:
+        """What TCP can carry at most: each packet has 20 bytes of IP, 20 of TCP and 12 of time stamps."""
+        return self.capacity_bps * (self.mtu_bytes - 52) // (self.mtu_bytes + self.framing_bytes)
+
 
 class Gateway:
     """A running emulator. Every order is carried out when its method returns."""
@@ -60,7 +65,7 @@ class Gateway:
         deadline = time.monotonic() + _START_LIMIT_S
         while not self.socket.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise LabError(f"the emulator did not start: {self._log.read_text().strip()}")
+                raise LabError(f"the emulator did not start: {self.last_words()}")
             time.sleep(0.005)
 
     def set(
@@ -91,6 +96,10 @@ class Gateway:
         """Since the start; `bwb-gateway emulate --help` explains. Bytes are wire bytes."""
         found: dict[str, Any] = self._order("statistics", "both")["statistics"]
         return found
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        return self._log.read_text(errors="replace").strip()[-500:]
 
     def stop(self) -> None:
         """End it; the trace is complete then. A second time is a no-op."""

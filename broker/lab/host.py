@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+Side = Literal["left", "right"]
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
     name: str
-    side: Literal["left", "right"]
+    side: Side
     address: str  # data: reaches the other side through the bottleneck, its own side directly
     control_address: str  # reaches the root namespace and all hosts, past the bottleneck
     namespace: str

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two networks and a bottleneck between them, in network namespaces of this machine; gone when the context is left, however it is left.
-
-    left hosts -- bridge | router == bottleneck == router | bridge -- right hosts          data, 10.71.1.0/24 and 10.71.2.0/24
-    all hosts  -- bridge -- root namespace                                                 control, a /24 of 198.18.0.0/15
-
-Packets on the wire are no larger than the MTU: the hosts segment themselves, one packet at a time, as senders without TSO do. Sysctls are
-set inside of the namespaces alone.
-"""
+"""Two networks and a bottleneck between them, on this machine; gone when the context is left, however it is left."""
 
 import contextlib
+import shutil
 import signal
 import subprocess
 import threading
@@ -17,18 +11,17 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-import psutil
-
-from broker.lab import iproute, registry
+from broker.lab import iproute, registry, sweeping
 from broker.lab.errors import LabError
 from broker.lab.gateway import Bottleneck, Gateway
-from broker.lab.host import Host
+from broker.lab.host import Host, Side
 from broker.lab.preflight import why_not
 from broker.lab.services import AgentProcess, BrokerProcess
+from broker.lab.wiring import BOTTLENECK, Wiring
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
-_FIRST_HOST = 10
-_DEVICE = "bottleneck"
+_STOP_LIMIT_S = 20.0
+_MOST_HOSTS = 200
 
 # 1 Gb/s x 100 ms is 12.5 MB in flight; the kernel counts about twice the payload, and the window grows past what is in flight.
 _BUFFERS = "4096 131072 67108864"
@@ -36,15 +29,15 @@ SYSCTLS = {
     "net.ipv4.tcp_rmem": _BUFFERS,
     "net.ipv4.tcp_wmem": _BUFFERS,
     "net.ipv4.tcp_no_metrics_save": "1",  # each connection discovers for itself: repetitions are independent
-    "net.ipv6.conf.all.disable_ipv6": "1",  # neighbour discovery and the like would be on the link, too
 }
 
 
 class Lab:
-    """`sysctls` are set in every host, over the defaults (SYSCTLS). `directory`: where logs, trace and state go; None: a temporary one.
+    """Hosts on both sides of a bottleneck.
 
-    `congestion_control` comes with the hosts' routes, since a namespace may only choose what the machine's
-    tcp_allowed_congestion_control names as its default; a socket may still choose another.
+    `sysctls` are set in every host, over SYSCTLS; what the kernel keeps once for the whole machine is refused. A socket has
+    `congestion_control` unless it chooses another. Hosts segment themselves, so that no packet on any wire is larger than the MTU,
+    unless `segmentation_offload`. `directory` is where logs, trace and state go and stay; None: a temporary one.
     """
 
     def __init__(
@@ -58,37 +51,31 @@ class Lab:
         segmentation_offload: bool = False,
         directory: Path | None = None,
     ) -> None:
-        names = [*left, *right]
-        if not left or not right or len(set(names)) != len(names) or len(names) > 200:
-            raise LabError("a laboratory wants 1 to 200 hosts with names of their own, some on each side")
-        if bad := [name for name in names if not name.replace("-", "").isalnum() or len(name) > 32]:
-            raise LabError(f"{bad[0]!r} is no name for a host: letters, digits and dashes, up to 32")
+        _check_names(left, right)
         self.bottleneck = bottleneck or Bottleneck()
-        self._sides = {"left": tuple(left), "right": tuple(right)}
-        self._sysctls = {**SYSCTLS, **(sysctls or {})}
+        self.hosts: dict[str, Host] = {}
+        self.agents: dict[str, AgentProcess] = {}
+        self._sides: dict[Side, tuple[str, ...]] = {"left": tuple(left), "right": tuple(right)}
         self._congestion_control = congestion_control
+        self._sysctls = {**SYSCTLS, **(sysctls or {})}
         self._offload = segmentation_offload
         self._wanted_directory = directory
         self._processes: list[subprocess.Popen[Any]] = []
+        self._caught: list[signal.Signals] = []
         self._undo = contextlib.ExitStack()
-        self.hosts: dict[str, Host] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         if reasons := why_not():
             raise LabError("no laboratory can run here: " + "; ".join(reasons))
-        registry.sweep()
-        with contextlib.ExitStack() as undo:
-            self._undo = undo
+        sweeping.sweep()
+        try:
             self._catch_signals()
-            self._claim = registry.claim(self._wanted_directory)
-            undo.callback(self._claim.release)
-            self.directory = self._claim.directory
-            undo.callback(self._remove_files)
             self._build()
-            undo.callback(self._end_processes)
-            self._undo = undo.pop_all()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -96,119 +83,54 @@ class Lab:
 
     def close(self) -> None:
         """Tear everything down. A second time is a no-op."""
-        undo = self._undo.pop_all()
-        with _Shield():
-            undo.close()
+        with _shielded():
+            self._undo.close()
+        while self._caught:
+            signal.signal(self._caught.pop(), signal.SIG_DFL)
 
     def _catch_signals(self) -> None:
         """SIGTERM and SIGHUP leave the context as ctrl-C does. Only where nobody else catches them, and only the main thread may."""
-        if threading.current_thread() is not threading.main_thread():
-            return
 
         def leave(number: int, _frame: FrameType | None) -> None:
             raise SystemExit(128 + number)
 
-        for number in _ENDING:
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, leave)
-                self._undo.callback(signal.signal, number, signal.SIG_DFL)
+        if threading.current_thread() is threading.main_thread():
+            for number in _ENDING:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    signal.signal(number, leave)
+                    self._caught.append(number)
 
     def _build(self) -> None:
-        name = self._claim.name
-        self._routers = {side: f"{name}-{side}" for side in self._sides}
-        control = 1
-        for number, (side, hosts) in enumerate(self._sides.items(), 1):
-            for place, host in enumerate(hosts, _FIRST_HOST):
-                control += 1
-                address = f"10.71.{number}.{place}"
-                self.hosts[host] = Host(
-                    host, side, address, self._claim.control_address(control), f"{name}-host-{host}", self._remember
-                )  # type: ignore[arg-type]
-        self.control_address = self._claim.control_address(1)
-        self._record()
-        namespaces = [*self._routers.values(), *(host.namespace for host in self.hosts.values())]
-        for namespace in namespaces:
-            self._undo.callback(registry.remove_namespace, namespace)
-        iproute.add_namespaces(namespaces)
-        for number, (side, router) in enumerate(self._routers.items(), 1):
-            iproute.sysctl(router, {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.disable_ipv6": "1"})
-            iproute.batch(router, self._router_lines(side, number))
-        self._connect_control()
-        for host in self.hosts.values():
-            self._connect(host)
-        self.gateway = Gateway(self.bottleneck, (self._routers["left"], self._routers["right"]), _DEVICE, self.directory)
+        self._claim = registry.claim(self._wanted_directory)
+        self._undo.callback(self._claim.release)
+        self.directory = self._claim.directory
+        if self._wanted_directory is None:
+            self._undo.callback(shutil.rmtree, self.directory, ignore_errors=True)
+        wiring = Wiring(self._claim, self.bottleneck.mtu_bytes, self._offload, self._congestion_control, self._sysctls)
+        self.control_address = wiring.control_address
+        self.hosts = wiring.hosts(self._sides, self._processes.append)
+        routers = wiring.router("left"), wiring.router("right")
+        self._undo.callback(sweeping.remove_device, self._claim.device)
+        for namespace in (*routers, *(host.namespace for host in self.hosts.values())):
+            self._undo.callback(sweeping.remove_namespace, namespace)
+        iproute.add_namespaces([*routers, *(host.namespace for host in self.hosts.values())])
+        wiring.make(self.hosts)
+        self.gateway = Gateway(self.bottleneck, routers, BOTTLENECK, self.directory)
         self._undo.callback(self.gateway.stop)
-        self._record()
+        self._record([self.gateway.process.pid])
         self.gateway.ready()
-        for number, router in enumerate(self._routers.values(), 1):
-            iproute.batch(router, [f"route add 10.71.{3 - number}.0/24 dev {_DEVICE} src 10.71.{number}.1"])
+        wiring.route()
+        self._undo.callback(self._end_processes)
 
-    def _router_lines(self, side: str, number: int) -> list[str]:
-        mtu = self.bottleneck.mtu_bytes
-        lines = ["link set lo up", f"link add data mtu {mtu} type bridge mcast_snooping 0"]
-        lines += ["link set data up", f"address add 10.71.{number}.1/24 dev data"]
-        return lines + (["link add control type bridge mcast_snooping 0", "link set control up"] if side == "left" else [])
-
-    def _connect_control(self) -> None:
-        left, device = self._routers["left"], self._claim.device
-        self._undo.callback(registry.remove_device, device)
-        iproute.batch(
-            None,
-            [
-                f"link add {device} type veth peer name root netns {left}",
-                f"address add {self.control_address}/24 dev {device}",
-                f"link set {device} up",
-            ],
-        )
-        iproute.batch(left, ["link set root master control up"])
-
-    def _connect(self, host: Host) -> None:
-        router = self._routers[host.side]
-        number = 1 if host.side == "left" else 2
-        one_by_one = "" if self._offload else "gso_max_segs 1"
-        mtu = self.bottleneck.mtu_bytes
-        port = f"d-{host.address.rpartition('.')[2]}"
-        control = f"c-{host.control_address.rpartition('.')[2]}"
-        iproute.sysctl(host.namespace, self._sysctls)
-        iproute.batch(
-            host.namespace,
-            [
-                "link set lo up",
-                f"link add data mtu {mtu} type veth peer name {port} mtu {mtu} netns {router}",
-                f"link set data up {one_by_one}",
-                f"address add {host.address}/24 dev data noprefixroute",
-                f"link add control type veth peer name {control} netns {self._routers['left']}",
-                "link set control up",
-                f"address add {host.control_address}/24 dev control",
-            ],
-        )
-        iproute.batch(router, [f"link set {port} master data up"])
-        iproute.batch(self._routers["left"], [f"link set {control} master control up"])
-        lan = f"10.71.{number}"
-        tail = f"dev data src {host.address} congctl {self._congestion_control}"
-        iproute.batch(host.namespace, [f"route add {lan}.0/24 {tail}", f"route add default via {lan}.1 {tail}"])
-
-    def _remember(self, process: "subprocess.Popen[Any]") -> None:
-        self._processes.append(process)
-
-    def _record(self) -> None:
-        """What another process needs to know: `bwb lab exec`, and whoever sweeps after us."""
-        own = [process.pid for process in self._processes if process.poll() is None]
-        if hasattr(self, "gateway"):
-            own.append(self.gateway.process.pid)
-        identities = []
-        for pid in own:
-            with contextlib.suppress(psutil.Error):
-                identities.append(registry.identity(pid))
-        hosts = {host.name: {"namespace": host.namespace, "address": host.address, "side": host.side} for host in self.hosts.values()}
-        self._claim.write(
-            {
-                "temporary": self._wanted_directory is None,
-                "processes": identities,
-                "hosts": hosts,
-                "control_address": self.control_address,
-                "gateway": str(self.directory / "gateway.sock"),
-            }
+    def _record(self, pids: Sequence[int]) -> None:
+        """What others need to know: `bwb lab exec`, and whoever sweeps after us (processes in namespaces are found there)."""
+        self._claim.add(
+            processes=[registry.identity(pid) for pid in pids],
+            hosts={
+                host.name: {"namespace": host.namespace, "address": host.address, "control_address": host.control_address}
+                for host in self.hosts.values()
+            },
+            gateway=str(self.gateway.socket),
         )
 
     def _end_processes(self) -> None:
@@ -218,20 +140,15 @@ class Lab:
                 process.terminate()
         for process in reversed(self._processes):
             try:
-                process.wait(20)
+                process.wait(_STOP_LIMIT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
 
-    def _remove_files(self) -> None:
-        if self._wanted_directory is None:
-            import shutil
-
-            shutil.rmtree(self.directory, ignore_errors=True)
-
     # -- use -------------------------------------------------------------------------------------------------------------------
 
     def host(self, name: str) -> Host:
+        """Raises LabError if there is none of that name."""
         try:
             return self.hosts[name]
         except KeyError:
@@ -242,30 +159,40 @@ class Lab:
         return f"http://{self.control_address}:{port}"
 
     def start_broker(self, state_dir: Path | None = None, **settings: str) -> BrokerProcess:
-        """`bwb up` in the root namespace, listening on the control network; waits until it is ready. `settings` are BWB_* variables."""
+        """`bwb up` in the root namespace, on the control network; waits until it is ready. `settings` are BWB_* variables."""
         self.broker = BrokerProcess(state_dir or self.directory / "broker", self.control_address, self.directory, settings)
-        self._remember(self.broker.process)
-        self._record()
+        self._processes.append(self.broker.process)
+        self._record([self.gateway.process.pid, self.broker.process.pid])
         self.broker.ready()
+        self._claim.add(broker={"url": self.broker.url, "state_dir": str(self.broker.state_dir)})
         return self.broker
 
     def start_agent(self, name: str, extra_flags: Sequence[str] = (), *, nic_bps: int = 10_000_000_000) -> AgentProcess:
-        """Enrol a host (node `left` or `right`) and start its agent; waits until the broker knows it. Again, after its end: resume it."""
+        """Enrol a host (at node `left` or `right`) and start its agent; waits until the broker heard of it. After its end: again."""
         agent = AgentProcess(self.host(name), self.broker, self.directory / "agents" / name, extra_flags, nic_bps)
-        self._record()
+        self.agents[name] = agent
         agent.ready()
         return agent
 
 
-class _Shield:
+def _check_names(left: Sequence[str], right: Sequence[str]) -> None:
+    names = [*left, *right]
+    if not left or not right or len(set(names)) != len(names) or len(names) > _MOST_HOSTS:
+        raise LabError(f"a laboratory has hosts on both sides, up to {_MOST_HOSTS}, each with a name of its own")
+    for name in names:
+        if not name.replace("-", "").isalnum() or not name.isascii() or len(name) > 32:
+            raise LabError(f"{name!r} is no name for a host: letters, digits and dashes, up to 32")
+
+
+@contextlib.contextmanager
+def _shielded() -> Any:
     """Signals wait while a laboratory is torn down: half of it left behind helps nobody."""
-
-    def __enter__(self) -> None:
-        self._main = threading.current_thread() is threading.main_thread()
-        if self._main:
-            self._handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_ENDING)}
-
-    def __exit__(self, *_: object) -> None:
-        if self._main:
-            for number, handler in self._handlers.items():
-                signal.signal(number, handler)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_ENDING)}
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

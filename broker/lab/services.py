@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from broker.client import BrokerClient, ClientError, locate
 from broker.lab.errors import LabError
@@ -25,11 +25,13 @@ class BrokerProcess:
         self.state_dir = state_dir
         self.log = directory / "broker.log"
         command = [sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(state_dir), "--host", address, "--port", "0"]
-        self.process = spawn(command, self.log, settings)
+        self.process: subprocess.Popen[Any]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, **_apart(log, settings))
 
     def ready(self) -> None:
         """Wait until it answers. Raises LabError."""
-        until("the broker", self.process, self.log, (self.state_dir / "bwb.json").exists)
+        _until("the broker", self.process, self.log, (self.state_dir / "bwb.json").exists)
         endpoint = locate(self.state_dir)
         self.url, self.token = endpoint.url, endpoint.token
 
@@ -37,7 +39,10 @@ class BrokerProcess:
         return BrokerClient(self.url, self.token)
 
     def declare_links(self, capacity_bps: int, mtu_bytes: int | None = None) -> None:
-        """The bottleneck as the broker knows it: links `left-right` and `right-left` between the nodes `left` and `right`."""
+        """The bottleneck as the broker shall know it: links `left-right` and `right-left` between the nodes `left` and `right`.
+
+        `capacity_bps` is payload unless `mtu_bytes` is given; Bottleneck.payload_bps, less the 1 % that a sender may be too fast, is safe.
+        """
         with self.client() as client:
             for source, target in (("left", "right"), ("right", "left")):
                 link = {"id": f"{source}-{target}", "source": source, "target": target, "capacity_bps": capacity_bps}
@@ -60,10 +65,10 @@ class AgentProcess:
         command = [str(binary), "run", "--broker", broker.url, "--listen", listen, "--advertise", listen]
         command += ["--state-dir", str(self.state_dir), "--serve", str(self.out), "--receive", str(self.inbox)]
         command += ["--trace", str(self.trace), *extra_flags]
-        self._known = (self.state_dir / "credentials.json").exists()
-        environment = {} if self._known else {"BWB_ENROLMENT_TOKEN": self._token(nic_bps)}
-        self.process = spawn(host.command(command), self.log, environment)
-        host._started(self.process)
+        enrolled = (self.state_dir / "credentials.json").exists()
+        environment = {} if enrolled else {"BWB_ENROLMENT_TOKEN": self._token(nic_bps)}
+        with self.log.open("ab") as log:
+            self.process = host.start(command, **_apart(log, environment))
 
     def _token(self, nic_bps: int) -> str:
         with self.broker.client() as client:
@@ -76,19 +81,16 @@ class AgentProcess:
             def heard() -> bool:
                 return any(host["name"] == self.host.name and host["clock"] is not None for host in client.hosts())
 
-            until(f"the agent of {self.host.name}", self.process, self.log, heard)
+            _until(f"the agent of {self.host.name}", self.process, self.log, heard)
 
 
-def spawn(command: Sequence[str], log: Path, settings: Mapping[str, str]) -> "subprocess.Popen[Any]":
-    """In a session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order."""
+def _apart(log: IO[bytes], settings: Mapping[str, str]) -> dict[str, Any]:
+    """Options of Popen. A session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("BWB_")} | dict(settings)
-    with log.open("ab") as output:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
-        )
+    return {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, "env": environment, "start_new_session": True}
 
 
-def until(what: str, process: "subprocess.Popen[Any]", log: Path, done: Callable[[], bool]) -> None:
+def _until(what: str, process: "subprocess.Popen[Any]", log: Path, done: Callable[[], bool]) -> None:
     """Wait, as long as the process lives. Raises LabError with the end of its log."""
     deadline = time.monotonic() + _START_LIMIT_S
     while not _answered(done):

@@ -161,6 +161,18 @@ WHERE jsonb_typeof(answer->'result') = 'array' AND jsonb_array_length(answer->'r
 GROUP BY 1 HAVING count(*) > 1 LIMIT 50
 """
 
+# Who waits for a signal is not booked before the one that it waits for is to finish; by the clock, each keeps its own time.
+_CHAINS = """
+SELECT s.id AS transfer, s.after, s.start_us, p.finish_us FROM transfers s JOIN transfers p ON p.id = s.after
+WHERE s.state IN ('HELD', 'RESERVED') AND s.after IS NOT NULL AND s.released_us IS NULL AND NOT s.paused
+    AND p.state IN ('HELD', 'RESERVED', 'ACTIVE') AND NOT p.paused
+    AND s.signal->>'kind' <> 'clock' AND s.start_us < p.finish_us
+UNION ALL
+SELECT s.id, s.after, s.start_us, NULL FROM transfers s JOIN transfers p ON p.id = s.after
+WHERE s.state IN ('HELD', 'RESERVED', 'ACTIVE') AND s.after IS NOT NULL AND s.released_us IS NULL
+    AND (p.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') OR p.paused) LIMIT 50
+"""
+
 CHECKS: dict[str, str] = {
     "over_capacity": _OVER_CAPACITY,
     "volume_not_carried": _VOLUME,
@@ -171,6 +183,7 @@ CHECKS: dict[str, str] = {
     "ended_but_booked": _ENDED,
     "head_behind_ledger": _HEADS,
     "key_used_twice": _KEYS,
+    "successor_out_of_turn": _CHAINS,
 }
 
 

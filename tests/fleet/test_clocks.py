@@ -61,11 +61,11 @@ async def test_a_start_by_the_clock_needs_a_good_one(service: Service, clock: Cl
         assert (said["host"], said["error_us"], said["limit_us"]) == ("h1", 23_100, 10_000)
         for part in ("'h1'", "23.1 ms", "10 ms (BWB_CLOCK_LIMIT_MS)", "NTP or PTP", 'signal.kind "direct"'):
             assert part in said["detail"]
-        items = checked(await service.client.post("/v1/transfers/batch", json=[ask, ask | {"after": None, "signal": None}]))["items"]
+        items = checked(await service.client.post("/v1/transfers/batch", json=[ask, ask | {"after": None, "signal": None}]))[
+            "items"
+        ]
         assert [item["status"] for item in items] == [409, 201], "one refusal is no reason to refuse the others"
         checked(await service.client.post("/v1/transfers", json=ask | {"signal": {"kind": "direct"}}), 201)
-        # Between hosts, but only booked: no agent starts anything.
-        checked(await service.client.post("/v1/transfers", json=ask | {"mode": "reserve", "payload": None}), 201)
         await _say(f, "h1", error_us=300)
         checked(await service.client.post("/v1/transfers", json=ask), 201)
         clock.advance(91)

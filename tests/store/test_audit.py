@@ -20,6 +20,7 @@ S = 1_000_000
 ELSEWHERE = """segments = segments || jsonb_build_array(jsonb_set(segments->0, '{3}', '["L9"]'))"""
 CLASS_2 = "volume_bytes = NULL, duration_us = finish_us - start_us"
 GAP = "segments = segments || jsonb_build_array(jsonb_build_array(finish_us + 1, finish_us + 2, 600000000, '[\"L1\"]'::jsonb))"
+WAIT = f"""UPDATE transfers SET after = {TRANSFER}, signal = '{{"kind": "direct"}}'"""
 
 # (check, what is done to the tables)
 FAULTS = [
@@ -57,6 +58,10 @@ FAULTS = [
     ("ended_but_booked", f"UPDATE transfers SET state = 'CANCELED' WHERE id = {TRANSFER}"),
     ("ended_but_booked", f"UPDATE transfers SET state = 'FAILED' WHERE id = {LATER}"),  # also when its time has not come
     ("head_behind_ledger", "UPDATE links SET version = version - 1 WHERE id = 'L1'"),
+    ("successor_out_of_turn", f"{WAIT}, start_us = {T0} WHERE id = {LATER}"),
+    ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET finish_us = 9e15 WHERE id = {TRANSFER}"),
+    ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET state = 'FAILED' WHERE id = {TRANSFER}"),
+    ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET paused = true WHERE id = {TRANSFER}"),
     ("key_used_twice", "INSERT INTO idempotency_keys SELECT owner, 'another', body_hash, answer, created_us FROM idempotency_keys"),
 ]
 

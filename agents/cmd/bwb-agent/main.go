@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -33,6 +34,11 @@ func main() {
 	// A second signal ends the agent at once, as if it were killed: it is built to resume from that too.
 	context.AfterFunc(ctx, stop)
 	if err := root().ExecuteContext(ctx); err != nil {
+		var code exitCode
+		if errors.As(err, &code) {
+			stop()
+			os.Exit(int(code)) //nolint:gocritic // stop has run
+		}
 		fmt.Fprintln(os.Stderr, "bwb-agent:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop has run
@@ -57,7 +63,7 @@ Everything it remembers is in the state folder. Its log goes to standard error.`
 		SilenceErrors: true,
 		Version:       version,
 	}
-	cmd.AddCommand(enrolCommand(), runCommand(), statusCommand(), versionCommand())
+	cmd.AddCommand(enrolCommand(), runCommand(), execCommand(), shimCommand(), statusCommand(), signalEchoCommand(), signalPingCommand(), versionCommand())
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"bandwidthbroker/agents/internal/mover"
 	"bandwidthbroker/agents/internal/reconcile"
 	"bandwidthbroker/agents/internal/served"
+	"bandwidthbroker/agents/internal/signalport"
 	"bandwidthbroker/agents/internal/spool"
 	"bandwidthbroker/agents/internal/tlsid"
 )
@@ -34,7 +35,7 @@ type Config struct {
 	FallbackBps int64 // negative: what the broker says
 	PeerTimeout time.Duration
 	Poll        time.Duration
-	LocalGroup  string // members may have commands supervised (bwb run); empty: the agent's own user alone
+	LocalGroup  string        // members may have commands supervised (bwb run); empty: the agent's own user alone
 	GuardLimit  time.Duration // largest guard time; see clock.LimitGuard
 	TLS         bool
 	TraceFile   string
@@ -51,6 +52,7 @@ type Agent struct {
 	clock       *clock.Clock
 	spool       *spool.Spool
 	listener    *mover.Listener
+	signals     *signalport.Port
 	identity    *tlsid.Identity
 	serve       *served.Folder
 	receive     *served.Folder
@@ -83,6 +85,7 @@ func Run(ctx context.Context, cfg Config, state *agentstate.Folder) error {
 		return err
 	}
 	defer a.listener.Close()
+	defer a.signals.Close()
 	return a.run(ctx)
 }
 
@@ -128,6 +131,7 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 	if a.listener, err = mover.Listen(cfg.Listen, config, a.log); err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
+	a.signals = signalport.Open(a.listener.Address(), a.log)
 	return a, nil
 }
 

@@ -47,7 +47,9 @@ func (a *Agent) saveClock() {
 type quick struct {
 	left    int
 	doubted bool
-	told    int // steps that the broker knows of
+	// What the broker knows: a report tells of the clock as it was before that very call made it better.
+	toldSteps int
+	toldError time.Duration
 }
 
 // wanted says that a call soon may make the clock better, or that there is a step to tell of.
@@ -56,12 +58,12 @@ func (q *quick) wanted(r clock.Reading) bool {
 		q.left = quickCalls
 	}
 	q.doubted = r.Doubted
-	return r.Steps != q.told || q.left > 0 && (r.Doubted || r.Error > goodClock)
+	return r.Steps != q.toldSteps || q.left > 0 && (r.Doubted || max(r.Error, q.toldError) > goodClock)
 }
 
 func (q *quick) called(r clock.Reading) {
 	q.left = max(0, q.left-1)
-	q.told = r.Steps
+	q.toldSteps, q.toldError = r.Steps, r.Error
 }
 
 // aboutClock is the clock as reports tell it.

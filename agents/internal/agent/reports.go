@@ -39,7 +39,7 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 		now := time.Now()
 		moving := a.tick(now)
 		a.watchWall()
-		a.spool.Save()
+		unsaved := a.spool.Save()
 		reading := a.clock.Read()
 		silent := now.Sub(spoke) >= heartbeatEvery || soon.wanted(reading)
 		if now.After(blocked) && (a.spool.Len() > 0 || silent) {
@@ -67,6 +67,9 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 			wait = max(reportEvery, time.Until(blocked))
 		case a.busy():
 			wait = reportEvery
+		}
+		if unsaved > 0 {
+			wait = min(wait, reportEvery) // the disk may have room again, whatever the broker does
 		}
 		if !sleep(ctx, min(wait, heartbeatEvery), a.deliverNow) {
 			return
@@ -183,6 +186,7 @@ func (a *Agent) advertise() string {
 
 func (a *Agent) describe() *brokerapi.AboutAgent {
 	d := &brokerapi.AboutAgent{Version: &a.cfg.Version, DataAddress: new(a.advertise()), Capabilities: new(Capabilities(a.cfg.TLS))}
+	(*d.Capabilities)["signals"] = a.signalCapability()
 	if a.identity != nil {
 		d.TLSFingerprint = &a.identity.Fingerprint
 	}

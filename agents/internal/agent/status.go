@@ -25,6 +25,7 @@ type Status struct {
 	ClockErrorUs   int64            `json:"clock_error_us"`
 	ReportsWaiting int              `json:"reports_waiting"`
 	Operations     int              `json:"operations"`
+	Signals        SignalStatus     `json:"signals"`
 	Transfers      []TransferStatus `json:"transfers"`
 	Running        bool             `json:"running"` // filled in by the reader: the lock is held
 	StateFolder    string           `json:"state_folder,omitempty"`
@@ -53,6 +54,7 @@ func (a *Agent) saveStatus(spoke time.Time) {
 		DataAddress: a.advertise(), BrokerSpokenAt: spoke.UTC(), ClockOffsetUs: reading.Offset.Microseconds(),
 		ClockErrorUs: reading.Error.Microseconds(), ReportsWaiting: a.spool.Len(), EnrolledAt: a.credentials.EnrolledAt,
 	}
+	s.Signals = a.signalStatus()
 	a.mu.Lock()
 	s.Revision, s.Operations = a.revision, a.operations
 	for id, t := range a.transfers {

@@ -31,6 +31,7 @@ func (a *Agent) start(o mover.Orders) {
 		a.startWrapped(t)
 	case outcome == brokerapi.Failed || outcome == brokerapi.Sent:
 		// It is over here; the broker has the report, or it waits in the spool.
+		a.endedBefore(o, outcome)
 	case folder == nil:
 		a.log.Error("transfer failed", "transfer", o.Transfer, "detail", "the agent runs without "+flag)
 		_ = t.Report(brokerapi.Failed, mover.Facts{Code: failure.PathRefused, Detail: "the agent runs without " + flag})
@@ -38,6 +39,7 @@ func (a *Agent) start(o mover.Orders) {
 	case o.Send:
 		s := mover.StartSender(mover.SenderOptions{
 			Clock: a.clock, Folder: folder, Book: t.ledger, Log: a.log, PeerTimeout: a.cfg.PeerTimeout,
+			Signals: a.signals, Started: memory.Started(),
 		}, o)
 		t.mover, t.progress = s, s.Progress
 	default:

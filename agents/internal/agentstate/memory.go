@@ -27,6 +27,7 @@ type Memory struct {
 		Started           bool                      `json:"started"`
 		Outcome           brokerapi.AgentReportKind `json:"outcome,omitempty"`
 		ShortfallRevision int64                     `json:"shortfall_revision"`
+		Counted           Counted                   `json:"counted,omitzero"`
 	}
 }
 
@@ -94,6 +95,13 @@ func (m *Memory) Began() bool {
 	return m.kept.Started
 }
 
+// Started says that StartOnce was true before.
+func (m *Memory) Started() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Started
+}
+
 // ShortfallOnce is true the first time for a plan revision; see StartOnce.
 func (m *Memory) ShortfallOnce(revision int64) bool {
 	m.mu.Lock()
@@ -109,6 +117,30 @@ func (m *Memory) ShortfallOnce(revision int64) bool {
 func (m *Memory) try() {
 	if err := m.save(); err != nil {
 		slog.Warn("not remembered on disk", "file", m.path, "error", err)
+	}
+}
+
+// Counted is what was counted of an observed transfer: Payload in all, when the class said Bytes and Packets.
+type Counted struct {
+	Payload int64  `json:"payload"`
+	Bytes   uint64 `json:"bytes"`
+	Packets uint64 `json:"packets"`
+}
+
+// Counted is what was remembered last.
+func (m *Memory) Counted() Counted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kept.Counted
+}
+
+// Count remembers what was counted.
+func (m *Memory) Count(c Counted) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept.Counted != c {
+		m.kept.Counted = c
+		m.try()
 	}
 }
 

@@ -77,7 +77,7 @@ func (a Assignment) check() error {
 			return fmt.Errorf("segment %d: [%s, %s) at %d bit/s", i, s.Begin.Format(time.RFC3339Nano), s.End.Format(time.RFC3339Nano), s.RateBps)
 		}
 	}
-	return nil
+	return a.checkSignals()
 }
 
 // plausible keeps arithmetic on microseconds far from its limits.

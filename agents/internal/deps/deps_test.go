@@ -32,6 +32,10 @@ var rules = []struct {
 	{"internal/emulate", "the laboratory's link must work without broker and agent", []string{
 		"internal/gateway", "internal/tun", "golang.org/x/sys/unix",
 	}, []string{"net/http"}},
+	{"internal/wirerate", "a conversion of rates is arithmetic", nil, []string{"time", "os", "net"}},
+	{"internal/tclinux", "what changes the kernel's traffic control knows neither broker nor transfers", []string{
+		"internal/wirerate", "golang.org/x/sys/unix",
+	}, []string{"net", "net/http"}},
 	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
 }
 

@@ -21,6 +21,7 @@ const (
 	ChecksumMismatch  = "checksum_mismatch"
 	PeerUnreachable   = "peer_unreachable"
 	Authentication    = "authentication"
+	SignalLost        = "signal_lost"
 	CommandFailed     = "command_failed"
 	SupervisorLost    = "supervisor_lost"
 	Internal          = "internal"

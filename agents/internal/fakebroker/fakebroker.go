@@ -56,6 +56,8 @@ type Broker struct {
 	calls    map[string]int
 	answer   func(w http.ResponseWriter, r *http.Request) bool
 	onReport func(Received)
+	ahead    time.Duration // of this host's clock
+	lose     int           // answers to reports
 }
 
 type host struct {
@@ -151,6 +153,20 @@ func (b *Broker) Assign(name string, list ...brokerapi.Assignment) {
 	b.changed.Broadcast()
 }
 
+// StepClock moves the broker's clock, which is this host's at first.
+func (b *Broker) StepClock(by time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead += by
+}
+
+// LoseAnswers lets the next n answers to reports get lost: the reports are taken, the agents do not learn of it.
+func (b *Broker) LoseAnswers(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lose = n
+}
+
 // Fallback sets the rate of all hosts.
 func (b *Broker) Fallback(bps int64) {
 	b.mu.Lock()
@@ -229,7 +245,7 @@ func (b *Broker) enrol(w http.ResponseWriter, r *http.Request) {
 	for name, h := range b.hosts {
 		if h.token != "" && h.token == body.Token {
 			h.token, h.agentToken, h.enrolled = "", "bwb_"+secret(), body
-			write(w, http.StatusCreated, brokerapi.Enrolment{Host: name, Node: "N" + name, AgentToken: h.agentToken, ServerTime: now()})
+			write(w, http.StatusCreated, brokerapi.Enrolment{Host: name, Node: "N" + name, AgentToken: h.agentToken, ServerTime: b.now()})
 			return
 		}
 	}
@@ -260,7 +276,7 @@ func (b *Broker) assignments(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	doc := h.doc
-	doc.ServerTime = now()
+	doc.ServerTime = b.now()
 	if doc.Assignments == nil {
 		doc.Assignments = []brokerapi.Assignment{}
 	}
@@ -335,11 +351,21 @@ func (b *Broker) report(w http.ResponseWriter, r *http.Request) {
 			notify(one)
 		}
 	}
-	answer.ServerTime = now()
+	b.mu.Lock()
+	answer.ServerTime = b.now()
+	lose := b.lose > 0
+	if lose {
+		b.lose--
+	}
+	b.mu.Unlock()
+	if lose {
+		panic(http.ErrAbortHandler) // the connection ends without an answer
+	}
 	write(w, http.StatusOK, answer)
 }
 
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+// now is the broker's time; b.mu is held.
+func (b *Broker) now() time.Time { return time.Now().Add(b.ahead).UTC().Truncate(time.Microsecond) }
 
 func secret() string {
 	b := make([]byte, 16)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -117,9 +118,9 @@ func (l *Line) fill() error {
 		return errors.New("more descriptors than messages that take one")
 	}
 	if err == nil && n == 0 {
-		err = net.ErrClosed
+		err = io.EOF
 	}
-	l.read = append(l.read, piece[:n]...)
+	l.read = append(l.read, piece[:max(n, 0)]...)
 	return err
 }
 

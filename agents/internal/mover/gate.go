@@ -213,7 +213,9 @@ func (g *Gate) Leave() {
 }
 
 // Schedule is by what a transfer sends under its orders and a pass, without what comes after its end.
-func Schedule(o *Orders, p Pass) schedule.Schedule { return schedule.New(o.Segments).Advanced(p.Advance) }
+func Schedule(o *Orders, p Pass) schedule.Schedule {
+	return schedule.New(o.Segments).Advanced(p.Advance)
+}
 
 func nonce() (n signal.Nonce) {
 	_, _ = rand.Read(n[:]) // does not fail

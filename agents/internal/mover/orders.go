@@ -20,6 +20,7 @@ type Orders struct {
 	Transfer  string
 	Send      bool // otherwise receive
 	Wrapped   bool // a command moves the data: its supervisor follows the orders, no sender of ours
+	Match     Match
 	Path      string
 	Volume    int64
 	Overwrite bool
@@ -32,6 +33,9 @@ type Orders struct {
 	Paused   bool
 
 	Mechanism mechanism.Name // "": what this host prefers
+
+	StartAfter StartAfter  // of a sender with a predecessor
+	EndSignals []EndSignal // of a sender with successors
 }
 
 // Peer is where the other agent listens.
@@ -41,15 +45,16 @@ type Peer struct {
 
 // SameTransfer says that only the plan may differ: the transfer can go on under the new orders.
 func (o Orders) SameTransfer(p Orders) bool {
-	return o.Transfer == p.Transfer && o.Send == p.Send && o.Wrapped == p.Wrapped && o.Path == p.Path &&
-		(o.Volume == p.Volume || o.Wrapped) && // a file has a size, a command an estimate
+	return o.Transfer == p.Transfer && o.Send == p.Send && o.Wrapped == p.Wrapped && o.Observed() == p.Observed() && o.Path == p.Path &&
+		(o.Volume == p.Volume || o.Wrapped || o.Observed()) && // a file has a size, a command an estimate
 		o.Overwrite == p.Overwrite && o.Key == p.Key
 }
 
 // Equal says that nothing differs at all.
 func (o Orders) Equal(p Orders) bool {
 	return o.SameTransfer(p) && o.Volume == p.Volume && o.Peer == p.Peer && o.Revision == p.Revision && o.Fallback == p.Fallback &&
-		o.Paused == p.Paused && o.Mechanism == p.Mechanism && slices.Equal(o.Segments, p.Segments)
+		o.Paused == p.Paused && o.Match == p.Match && o.Mechanism == p.Mechanism && slices.Equal(o.Segments, p.Segments) &&
+		o.StartAfter == p.StartAfter && slices.Equal(o.EndSignals, p.EndSignals)
 }
 
 // Facts are what a report says beside its kind.

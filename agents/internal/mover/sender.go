@@ -9,14 +9,19 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/datachannel"
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/served"
+	"bandwidthbroker/agents/internal/signal"
+	"bandwidthbroker/agents/internal/signalport"
 )
 
 const (
@@ -39,6 +44,10 @@ type Sender struct {
 	ended       chan struct{}
 	cancel      context.CancelFunc
 
+	gate  *Gate          // what it starts on
+	tail  *Tail          // whom it tells that it has ended
+	aside sync.WaitGroup // reports of signals: nobody waits for their fsync
+
 	orders  atomic.Pointer[Orders]
 	changed chan struct{} // wakes the sender after new orders
 
@@ -54,7 +63,9 @@ type SenderOptions struct {
 	Book        Book
 	Log         *slog.Logger
 	PeerTimeout time.Duration
-	Mechanisms  Mechanisms // nil: pacing alone
+	Mechanisms  Mechanisms       // nil: pacing alone
+	Signals     *signalport.Port // nil: none
+	Started     bool             // an earlier run has begun to send
 }
 
 // StartSender begins to carry out orders.
@@ -68,29 +79,94 @@ func StartSender(opt SenderOptions, o Orders) *Sender {
 	if s.mechanisms == nil {
 		s.mechanisms = plain{}
 	}
-	s.orders.Store(&o)
-	s.sawLife()
+	if opt.Signals == nil {
+		opt.Signals = signalport.Mute(s.log)
+	}
+	s.gate = NewGate(opt.Signals, opt.Clock, opt.Started, s.wake, s.signalled)
+	s.tail = NewTail(opt.Signals, opt.Clock, s.signalled)
+	s.follow(&o)
 	go func() {
 		defer close(s.ended)
+		var holding sync.WaitGroup
+		defer holding.Wait()
+		ctx, over := context.WithCancel(ctx)
+		defer over()
+		holding.Go(func() { s.hold(ctx) })
 		s.run(ctx)
 	}()
 	return s
 }
 
-// Update changes the plan of a running transfer.
-func (s *Sender) Update(o Orders) {
-	s.orders.Store(&o)
+// follow takes orders.
+func (s *Sender) follow(o *Orders) {
+	s.orders.Store(o)
 	s.sawLife()
+	s.gate.Update(o)
+	s.tail.Update(o)
+	if o.Paused && s.live.Load() == nil {
+		s.release(signal.Paused)
+	}
+}
+
+// wake makes the sender look at its orders and its gate again.
+func (s *Sender) wake() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Stop ends the transfer here. Nothing needs to be removed on a sender.
-func (s *Sender) Stop(bool) {
+// Update changes the plan of a running transfer.
+func (s *Sender) Update(o Orders) {
+	s.follow(&o)
+	s.wake()
+}
+
+// Stop ends the transfer here. Nothing needs to be removed on a sender. Successors of a transfer that is over learn that the
+// link is free; one that goes on later, after a restart of the agent, has not let go of it.
+func (s *Sender) Stop(over bool) {
 	s.cancel()
 	<-s.ended
+	if over {
+		s.release(signal.Cancelled)
+	}
+	s.gate.Leave()
+	s.tail.Leave()
+	s.aside.Wait()
+}
+
+// release frees the link as soon as what the kernel may still hold of a connection has left. Who never had the link says
+// nothing: it may still be its predecessor's.
+func (s *Sender) release(cause signal.Cause) {
+	if !s.gate.Pass(s.clock.Now()).Open && s.gate.Lost() == nil {
+		s.tail.Leave()
+		return
+	}
+	s.tail.Release(stopping, cause)
+}
+
+// hold keeps the link for a predecessor that is late, as long as this transfer waits for it.
+func (s *Sender) hold(ctx context.Context) {
+	const often = 25 * time.Millisecond
+	for {
+		pause := time.Second
+		if o := s.currentOrders(); len(o.EndSignals) > 0 && !o.Paused && !s.gate.Pass(s.clock.Now()).Open {
+			s.tail.Wait()
+			pause = often
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// signalled reports an event of a start signal.
+func (s *Sender) signalled(code, detail string) {
+	s.log.Info("signal", "code", code, "detail", detail)
+	bytes := s.gauges.bytes.Load()
+	s.aside.Go(func() { s.report(brokerapi.Signal, Facts{Bytes: bytes, Code: code, Detail: detail}) })
 }
 
 // Progress shows how far the receiver has confirmed.
@@ -128,6 +204,7 @@ func (s *Sender) run(ctx context.Context) {
 			s.fail(final)
 			return
 		}
+		s.tail.GoesOn(s.clock.Now()) // without a connection nothing is acknowledged, and a lease is soon over
 		if s.gauges.bytes.Load() != before {
 			retry = firstRetry
 		}
@@ -149,7 +226,13 @@ func (s *Sender) due(ctx context.Context) bool {
 	for {
 		o, now := s.currentOrders(), s.clock.Now()
 		wait := time.Hour
-		if next, ok := schedule.New(o.Segments).Then(o.Fallback).NextActive(now); ok && !o.Paused {
+		pass := s.gate.Pass(now)
+		if lost := s.gate.Lost(); lost != nil {
+			s.fail(lost)
+			return false
+		}
+		if next, ok := Schedule(o, pass).Then(o.Fallback).NextActive(now); ok && !o.Paused {
+			next = min(next, s.gate.Expected())
 			if next-connectAhead <= now {
 				return true
 			}
@@ -212,6 +295,7 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	if err := l.write(end); err != nil {
 		return none, l.reason(err)
 	}
+	s.drain(l, signal.Done)
 	<-l.gone
 	select {
 	case digest := <-l.done:
@@ -221,6 +305,27 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 		return digest, nil
 	default:
 		return none, l.err
+	}
+}
+
+// drain waits until everything that was written is acknowledged by the peer's kernel, and frees the link then.
+func (s *Sender) drain(l *link, cause signal.Cause) {
+	for len(s.currentOrders().EndSignals) > 0 {
+		inFlight, err := l.tcp.InFlight()
+		if err == nil && inFlight == 0 {
+			s.tail.Release(0, cause)
+			return
+		}
+		now := s.clock.Now()
+		s.tail.Look(now, 0, s.gauges.written.Load()-inFlight)
+		s.tail.GoesOn(now)
+		nap := unix.NsecToTimespec(int64(drainPoll))
+		_ = unix.Nanosleep(&nap, nil)
+		select {
+		case <-l.gone:
+			return
+		default:
+		}
 	}
 }
 
@@ -266,6 +371,7 @@ func (s *Sender) final(err error) *failure.Failure {
 func (s *Sender) sawLife() { s.alive.Store(s.clock.Now()) }
 
 func (s *Sender) finish(digest datachannel.Digest) {
+	s.tail.Release(0, signal.Done)
 	s.gauges.bytes.Store(s.currentOrders().Volume)
 	s.log.Info("sent", "bytes", s.currentOrders().Volume, "checksum", checksum(digest))
 	s.report(brokerapi.Sent, Facts{Bytes: s.currentOrders().Volume, Checksum: checksum(digest)})
@@ -273,6 +379,7 @@ func (s *Sender) finish(digest datachannel.Digest) {
 }
 
 func (s *Sender) fail(f *failure.Failure) {
+	s.release(signal.Failed)
 	s.log.Error("transfer failed", "code", f.Code, "detail", f.Detail)
 	s.report(brokerapi.Failed, Facts{Bytes: s.gauges.safe.Load(), Code: f.Code, Detail: f.Detail})
 	s.over(brokerapi.Failed)

@@ -72,7 +72,7 @@ func (t *Tail) Update(o *Orders) {
 	wanted := map[EndSignal]bool{}
 	for _, e := range o.EndSignals {
 		wanted[e] = true
-		if e.Kind == OnDirect && t.pairs[e] == nil && !t.freed {
+		if e.Kind == OnDirect && t.pairs[e] == nil && !t.freed && !o.Paused {
 			t.pairs[e] = t.port.Precede(signal.PredecessorConfig{
 				Pair: signal.Pair{Predecessor: o.Transfer, Successor: e.Successor.Transfer}, Nonce: nonce(),
 				Timeout: e.Timeout, Margin: stopping + e.Timeout/driftFactor,
@@ -131,6 +131,16 @@ func (t *Tail) Look(now, missing, acked int64) {
 	}
 }
 
+// Wait holds the link on behalf of a predecessor that has not let go of it: the transfer's own successors must not start
+// while that is late, whatever their policy.
+func (t *Tail) Wait() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, pair := range t.pairs {
+		pair.Extend(t.port.Now() + extendBy)
+	}
+}
+
 // GoesOn says whether the transfer may go on at its last rate beyond its booked end: every successor is told to wait for it,
 // and has just said that it does. Before the end it is a forecast; from the end on, the first no is final, and
 // frees the link: the caller has its fallback rate from then on.
@@ -155,7 +165,11 @@ func (t *Tail) GoesOn(now int64) bool {
 			t.overran = true
 			t.report(codeOverrun, "not done at its booked end: goes on at its fallback rate")
 		}
-		t.free(stopping, signal.Overrun)
+		drain := int64(0) // the schedule had its step down at the booked end
+		if was {
+			drain = stopping
+		}
+		t.free(drain, signal.Overrun)
 	}
 	return t.goes
 }

@@ -15,6 +15,7 @@ import (
 	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/pacer"
 	"bandwidthbroker/agents/internal/schedule"
+	"bandwidthbroker/agents/internal/signal"
 )
 
 // transmission is the paced part of one connection: from RESUME to END.
@@ -25,6 +26,8 @@ type transmission struct {
 	offset int64 // next byte of the file to be written
 
 	orders    *Orders // being followed
+	pass      Pass    // of the gate
+	goesOn    bool    // at its last rate, beyond the booked end
 	plan      schedule.Schedule
 	pacer     *pacer.Pacer
 	limiter   mechanism.Limiter
@@ -39,6 +42,9 @@ type transmission struct {
 
 // blockedFor is how long a full kernel queue may keep us from looking at new orders.
 const blockedFor = 50 * time.Millisecond
+
+// standing is how often a transfer that waits for a signal looks whether one is expected.
+const standing int64 = 1_000_000 // µs
 
 // shortfallEvery is how often a running transfer asks itself whether the plan still carries the rest.
 const shortfallEvery int64 = 200_000 // µs
@@ -57,14 +63,13 @@ func (t *transmission) run(ctx context.Context) error {
 			t.offset -= datachannel.DataPrefix // it is written, and paced, but no part of the file
 		}
 		now := t.clock.Now()
-		if o := t.currentOrders(); o != t.orders {
-			if err := t.follow(o, now); err != nil {
-				return err
-			}
+		if err := t.look(now); err != nil {
+			return err
 		}
-		if t.orders.Paused {
-			_ = t.pace(0)
-			if err := t.wait(ctx, time.Minute); err != nil {
+		if t.orders.Paused || !t.pass.Open {
+			n, err := t.stand(ctx, now, frame)
+			t.wrote(n)
+			if frame = frame[n:]; err != nil {
 				return err
 			}
 			continue
@@ -76,7 +81,7 @@ func (t *transmission) run(ctx context.Context) error {
 			t.wrote(n)
 			frame = frame[n:]
 			if err == nil {
-				err = t.wait(ctx, micros(lookAt-now))
+				err = t.wait(ctx, t.nap(now, lookAt))
 			}
 			if err != nil {
 				return err
@@ -91,12 +96,16 @@ func (t *transmission) run(ctx context.Context) error {
 			return err
 		}
 		if allowed == 0 {
-			if err := t.wait(ctx, micros(wakeAt-now)); err != nil {
+			if err := t.wait(ctx, t.nap(now, wakeAt)); err != nil {
 				return err
 			}
 			continue
 		}
-		if ready, err := t.link.tcp.Writable(blockedFor); err != nil {
+		patience := blockedFor
+		if t.goesOn {
+			patience = time.Duration(leasedWait) * time.Microsecond
+		}
+		if ready, err := t.link.tcp.Writable(patience); err != nil {
 			return fmt.Errorf("send: %w", err)
 		} else if !ready {
 			continue
@@ -162,6 +171,51 @@ func (t *transmission) nextFrame(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// look finds out whether something has changed: the orders, the gate, or what comes after the booked end.
+func (t *transmission) look(now int64) error {
+	o, pass := t.currentOrders(), t.gate.Pass(now)
+	if len(o.EndSignals) > 0 {
+		inFlight, _ := t.link.tcp.InFlight()
+		t.tail.Look(now, o.Volume-t.offset, t.offset-inFlight)
+	}
+	goesOn := pass.Open && t.tail.GoesOn(now)
+	if o == t.orders && pass == t.pass && goesOn == t.goesOn {
+		return nil
+	}
+	t.pass, t.goesOn = pass, goesOn
+	return t.follow(o, now)
+}
+
+// stand keeps the connection while nothing may be sent, and prepares it for the moment of the signal. It answers how many
+// bytes of the frame went into that.
+func (t *transmission) stand(ctx context.Context, now int64, frame []byte) (sent int, err error) {
+	if lost := t.gate.Lost(); lost != nil {
+		return 0, lost
+	}
+	if t.orders.Paused {
+		_ = t.pace(0)
+		if t.pass.Open {
+			t.drain(t.link, signal.Paused)
+		}
+		return 0, t.wait(ctx, time.Minute)
+	}
+	lookAt := now + standing
+	if begin := t.gate.Expected(); begin < schedule.Forever {
+		if sent, lookAt, err = t.warm(now, max(begin, now), t.plan.RateAt(t.plan.Begin()), frame); err != nil {
+			return sent, err
+		}
+	}
+	return sent, t.wait(ctx, micros(max(lookAt-now, 2*precise.Microseconds())))
+}
+
+// nap is how long to wait for an instant: not beyond the booked end, at which successors learn how it goes on.
+func (t *transmission) nap(now, until int64) time.Duration {
+	if end := t.plan.End(); end > now && len(t.orders.EndSignals) > 0 {
+		until = min(until, end)
+	}
+	return micros(until - now)
+}
+
 // follow takes new orders: the connection stays, the pace changes.
 func (t *transmission) follow(o *Orders, now int64) error {
 	t.orders, t.nextCheck = o, 0
@@ -170,13 +224,17 @@ func (t *transmission) follow(o *Orders, now int64) error {
 	}
 	style := t.style()
 	t.packet = style.Packet
-	t.plan = schedule.New(o.Segments)
+	t.plan = Schedule(o, t.pass)
 	missing := o.Volume - t.offset
 	owed := int64(0)
 	if now < t.plan.End() {
 		owed = pacer.Owed(now, t.plan, missing)
 	}
-	t.pacer = pacer.Start(now, t.plan.Then(o.Fallback), t.clock.Guard(), owed, style)
+	after := o.Fallback
+	if t.goesOn {
+		after = t.plan.RateAt(t.plan.End() - 1)
+	}
+	t.pacer = pacer.Start(now, t.plan.Then(after), t.clock.Guard(), owed, style)
 	t.log.Debug("follow plan", "plan_revision", o.Revision, "segments", len(o.Segments), "missing_bytes", missing, "owed_bytes", owed, "paused", o.Paused,
 		"mechanism", t.limiter.Name())
 	return nil
@@ -187,7 +245,8 @@ func (t *transmission) checkShortfall(now int64) {
 		return
 	}
 	t.nextCheck = now + shortfallEvery
-	if !pacer.Shortfall(now, t.plan, t.orders.Volume-t.offset) {
+	missing := t.orders.Volume - t.offset
+	if !pacer.Shortfall(now, t.plan, missing) || t.tail.Absorbs(missing-t.plan.Bytes(now, t.plan.End())) {
 		return
 	}
 	t.nextCheck = schedule.Forever // said once for this plan

@@ -19,8 +19,8 @@ func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
 	}
 	var wanted []mover.Orders
 	for _, a := range doc.Assignments {
-		wrapped := a.Mode == brokerapi.Wrapped && a.Role == brokerapi.Send
-		if a.Mode != brokerapi.Managed && !wrapped {
+		foreign := (a.Mode == brokerapi.Wrapped || a.Mode == brokerapi.Observed && a.Match != nil) && a.Role == brokerapi.Send
+		if a.Mode != brokerapi.Managed && !foreign {
 			continue
 		}
 		wanted = append(wanted, orders(a, fallback))
@@ -38,8 +38,14 @@ func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
 	if a.Mechanism != nil {
 		o.Mechanism = mechanism.Name(*a.Mechanism)
 	}
+	if a.Mode == brokerapi.Observed {
+		o.Match = match(*a.Match, a.Peer)
+	}
 	if a.Peer.TLSFingerprint != nil {
 		o.Peer.Fingerprint = *a.Peer.TLSFingerprint
+	}
+	if o.Send {
+		o.StartAfter, o.EndSignals = startAfter(a.StartAfter), endSignals(a.EndSignals)
 	}
 	path := a.DestinationPath
 	if o.Send {

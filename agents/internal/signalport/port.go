@@ -29,8 +29,7 @@ type Port struct {
 	mu   sync.Mutex
 	ends map[role]end
 
-	// Stranger, when set before any traffic, is asked to register a pair that nobody knows. Only the measuring command does.
-	stranger func(signal.Pair)
+	stranger Stranger
 
 	counters counters
 	warned   atomic.Int64 // local µs of the last warning of forged datagrams
@@ -62,10 +61,17 @@ type end interface {
 	deliver(f signal.Frame, from netip.AddrPort)
 }
 
+// Stranger may register a pair that nobody knows, before its first datagram is looked at: for measurements alone.
+type Stranger func(p *Port, pair signal.Pair, from string)
+
 // Open binds the socket to an address, "host:port" with a port that is not 0. It always answers a Port; Err says what is
 // wrong with it.
-func Open(address string, log *slog.Logger) *Port {
+func Open(address string, log *slog.Logger) *Port { return OpenFor(address, log, nil) }
+
+// OpenFor is Open for somebody who also takes pairs that it has not been told of.
+func OpenFor(address string, log *slog.Logger, stranger Stranger) *Port {
 	p := Mute(log)
+	p.stranger = stranger
 	local, err := net.ResolveUDPAddr("udp", address)
 	if err == nil {
 		p.socket, err = net.ListenUDP("udp", local)
@@ -146,7 +152,7 @@ func (p *Port) take(datagram []byte, from netip.AddrPort) {
 	}
 	to := p.find(role{sealed.Pair(), !sealed.FromPredecessor()})
 	if to == nil && p.stranger != nil && sealed.FromPredecessor() {
-		p.stranger(sealed.Pair())
+		p.stranger(p, sealed.Pair(), from.String())
 		to = p.find(role{sealed.Pair(), false})
 	}
 	if to == nil {

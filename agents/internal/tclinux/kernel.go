@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +51,12 @@ func (k *Kernel) Tick() time.Duration {
 		return wakeUp
 	}
 	return max(wakeUp, time.Duration(resolution.Nano()))
+}
+
+// Timestamps reads the host's setting; the peer must have it too, and mostly has.
+func (k *Kernel) Timestamps() bool {
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/tcp_timestamps")
+	return err != nil || strings.TrimSpace(string(raw)) != "0"
 }
 
 // Probe asks for a qdisc of that kind on the loopback device, with options that none accepts: the kernel refuses the
@@ -102,22 +110,39 @@ func (k *Kernel) Route(to netip.Addr) (string, error) {
 	if !found {
 		return "", fmt.Errorf("the route to %s names no device", to)
 	}
-	links, err := k.links()
-	return links[index].Name, err
+	link, err := k.ask(index, "")
+	return link.Name, err
 }
 
 // Link is one device.
 func (k *Kernel) Link(device string) (Link, error) {
-	links, err := k.links()
+	link, err := k.ask(0, device)
+	if errors.Is(err, unix.ENODEV) || err == nil && link.Name != device {
+		return Link{}, fmt.Errorf("no device %q", device)
+	}
+	return link, err
+}
+
+// ask for one device by its index or by its name.
+func (k *Kernel) ask(index int, name string) (Link, error) {
+	body := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(body[4:], uint32(index))
+	if name != "" {
+		if len(name) >= unix.IFNAMSIZ {
+			return Link{}, unix.ENODEV
+		}
+		body = attribute(body, unix.IFLA_IFNAME, terminated(name))
+	}
+	answers, err := k.netlink.ask(unix.RTM_GETLINK, 0, body)
 	if err != nil {
 		return Link{}, err
 	}
-	for _, l := range links {
-		if l.Name == device {
+	for _, answer := range answers {
+		if l, ok := parseLink(answer); ok {
 			return l, nil
 		}
 	}
-	return Link{}, fmt.Errorf("no device %q", device)
+	return Link{}, unix.ENODEV
 }
 
 func (k *Kernel) links() (map[int]Link, error) {

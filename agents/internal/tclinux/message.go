@@ -12,7 +12,7 @@ import (
 const (
 	tcRoot = 0xffffffff // TC_H_ROOT
 
-	tcaKind, tcaOptions, tcaStats2                 = 1, 2, 7
+	tcaKind, tcaOptions, tcaXStats, tcaStats2      = 1, 2, 4, 7
 	tcaHTBParams, tcaHTBInit                       = 1, 2
 	tcaHTBRate64, tcaHTBCeil64                     = 6, 7
 	tcaU32ClassID, tcaU32Selector                  = 1, 5
@@ -22,8 +22,8 @@ const (
 	linkEthernet   = 1 // TC_LINKLAYER_ETHERNET: the kernel computes with the rate itself, no table
 	selectTerminal = 1 // TC_U32_TERMINAL: a match decides
 
-	sizeTcHeader, sizeHTBInit, sizeHTBParams, sizeRateSpec = 20, 20, 44, 12
-	sizeSelector, sizeSelectorKey                          = 16, 16
+	sizeTcHeader, sizeHTBInit, sizeHTBParams, sizeRateSpec, sizeHTBStats = 20, 20, 44, 12, 20
+	sizeSelector, sizeSelectorKey                                        = 16, 16
 )
 
 // tcHeader is struct tcmsg.

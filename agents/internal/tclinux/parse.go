@@ -39,6 +39,7 @@ type object struct {
 	handle, parent, info uint32
 	kind                 string
 	options, statistics  []byte
+	more                 []byte // statistics of the kind of qdisc
 }
 
 func parseObject(b []byte) (o object, ok bool) {
@@ -55,6 +56,8 @@ func parseObject(b []byte) (o object, ok bool) {
 			o.options = value
 		case tcaStats2:
 			o.statistics = value
+		case tcaXStats:
+			o.more = value
 		}
 	}
 	return o, true
@@ -98,6 +101,10 @@ func parseClass(b []byte) (c KernelClass, ok bool) {
 	}
 	c.Shape.RateBps = int64(min(rate, uint64(mostRateBps))) * 8
 	parseStatistics(o.statistics, &c)
+	if len(o.more) >= sizeHTBStats { // struct tc_htb_xstats: the fourth is what is in the bucket
+		tokens := int32(binary.NativeEndian.Uint32(o.more[12:]))
+		c.Debt = time.Duration(max(0, -int64(tokens))) * bucketUnit
+	}
 	return c, found
 }
 

@@ -35,3 +35,9 @@ func shape(rateBps int64, tick time.Duration) Shape {
 		Quantum: uint32(min(max(bytes, leastQuantum), quantumMost)),
 	}
 }
+
+// debtMost is how long a class may be silent after its rate was raised. HTB keeps what a class owes as a time: the 64 KiB
+// that were sent at 100 kbit/s cost five seconds, at 1 Gbit/s too. A new class owes nothing, but what waits in the old one
+// is lost, and with it all that a connection has under way, so that it goes on after a retransmission time-out (200 ms at
+// least). It pays when the debt is longer.
+const debtMost = 250 * time.Millisecond

@@ -28,6 +28,7 @@ type Shaper struct {
 	mu     sync.Mutex
 	wanted map[string]Class
 	at     map[string]place // where the class of each owner is, or will be
+	before map[string]sent  // what left by classes that an owner had before
 	closed bool
 }
 
@@ -37,12 +38,14 @@ type place struct {
 	minor  uint16
 }
 
+type sent struct{ bytes, packets, drops uint64 }
+
 // Reading is what the kernel says of an owner's class.
 type Reading struct {
 	Device  string `json:"device"`
 	ID      uint32 `json:"id"`
 	RateBps int64  `json:"rate_bps"`
-	Bytes   uint64 `json:"bytes"`   // sent, headers included, since the class was made
+	Bytes   uint64 `json:"bytes"`   // sent, headers included, since the first class of the owner was made
 	Packets uint64 `json:"packets"` // segments as on the wire
 	Drops   uint64 `json:"drops"`
 	Backlog uint64 `json:"backlog_bytes"`
@@ -57,7 +60,7 @@ func Open(system System) (*Shaper, error) {
 	if err := system.Lock(); err != nil {
 		return nil, err
 	}
-	return &Shaper{system: system, wanted: map[string]Class{}, at: map[string]place{}}, nil
+	return &Shaper{system: system, wanted: map[string]Class{}, at: map[string]place{}, before: map[string]sent{}}, nil
 }
 
 // Want sets what an owner wants from the next Sync on. It is refused when it makes no sense, when there is no way to the
@@ -124,6 +127,7 @@ func (s *Shaper) Drop(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.wanted, owner)
+	delete(s.before, owner)
 }
 
 // ID is the number of an owner's class after Sync, for SO_PRIORITY.
@@ -148,7 +152,10 @@ func (s *Shaper) Read(owner string) (Reading, error) {
 	}
 	for _, c := range classes {
 		if c.Minor == p.minor {
-			return Reading{p.device, classID(p.minor), c.Shape.RateBps, c.Bytes, c.Packets, c.Drops, c.Backlog}, nil
+			b := s.before[owner]
+			return Reading{
+				p.device, classID(p.minor), c.Shape.RateBps, b.bytes + c.Bytes, b.packets + c.Packets, b.drops + c.Drops, c.Backlog,
+			}, nil
 		}
 	}
 	return Reading{}, fmt.Errorf("the class of %s is gone from %s: somebody removed it", owner, p.device)

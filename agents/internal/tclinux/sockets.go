@@ -5,6 +5,8 @@ package tclinux
 import (
 	"fmt"
 	"net/netip"
+
+	"bandwidthbroker/agents/internal/wirerate"
 )
 
 // Sockets are classes for sockets of which each names its class in SO_PRIORITY: what package mechanism needs.
@@ -45,6 +47,37 @@ func (s *Shaper) LinkHeader(to netip.Addr) (int, error) {
 	}
 	link, err := s.system.Link(device)
 	return link.Header, err
+}
+
+// Framing is how a full packet of TCP or UDP to an address divides, by the device on the way to it. What the path or the
+// peer allow may be less.
+func (s *Shaper) Framing(to netip.Addr, protocol Protocol) (wirerate.Framing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return wirerate.Framing{}, ErrClosed
+	}
+	device, err := s.system.Route(to)
+	if err != nil {
+		return wirerate.Framing{}, fmt.Errorf("no way to %s: %w", to, err)
+	}
+	link, err := s.system.Link(device)
+	if err != nil {
+		return wirerate.Framing{}, err
+	}
+	ip := wirerate.IPv4
+	if to.Unmap().Is6() {
+		ip = wirerate.IPv6
+	}
+	if protocol == UDP {
+		return wirerate.Framing{Payload: max(link.MTU-ip-wirerate.UDPHeader, 1), Headers: link.Header + ip + wirerate.UDPHeader}, nil
+	}
+	stamps := s.system.Timestamps()
+	payload := link.MTU - ip - wirerate.TCPHeader
+	if stamps {
+		payload -= wirerate.Timestamps
+	}
+	return wirerate.TCP(payload, ip == wirerate.IPv6, stamps, link.Header), nil
 }
 
 // PacesByFQ says whether the way to an address leads through the fq qdisc: nil, or what is there instead.

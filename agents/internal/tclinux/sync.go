@@ -35,9 +35,10 @@ func (s *Shaper) sync() ([]Operation, error) {
 			delete(devices, device)
 		}
 	}
-	s.settle(devices, have)
+	left := s.settle(devices, have)
 	done, failed := s.carryOut(difference(s.wants(devices), have))
 	s.forgetMissing(have, done)
+	s.addUp(left)
 	return done, errors.Join(append(failures, failed...)...)
 }
 
@@ -55,6 +56,15 @@ func (k kernel) on(device string) *found {
 		return f
 	}
 	return &found{root: Qdisc{Device: device}}
+}
+
+func (f *found) class(minor uint16) KernelClass {
+	for _, c := range f.classes {
+		if c.Minor == minor {
+			return c
+		}
+	}
+	return KernelClass{}
 }
 
 func (s *Shaper) look() (kernel, error) {
@@ -102,8 +112,9 @@ func (s *Shaper) route(have kernel) (devices map[string][]string, failures []err
 }
 
 // settle gives every owner a class number: the one it has, else that of a class which an earlier process left and whose
-// filters are the wanted ones, else the lowest that nothing has.
-func (s *Shaper) settle(devices map[string][]string, have kernel) {
+// filters are the wanted ones, else the lowest that nothing has. It answers the classes that owners leave for new ones.
+func (s *Shaper) settle(devices map[string][]string, have kernel) (left map[string]KernelClass) {
+	left = map[string]KernelClass{}
 	old := s.at
 	s.at = map[string]place{}
 	for _, device := range slices.Sorted(maps.Keys(devices)) {
@@ -112,7 +123,11 @@ func (s *Shaper) settle(devices map[string][]string, have kernel) {
 			// Also of owners that are gone: their class is still there, and is removed after the new one was made.
 			if p.device == device {
 				taken[p.minor] = true
-				if slices.Contains(devices[device], owner) {
+				switch c := have.on(device).class(p.minor); {
+				case !slices.Contains(devices[device], owner):
+				case indebted(c, s.wanted[owner]):
+					left[owner] = c
+				default:
 					s.at[owner] = p
 				}
 			}
@@ -127,6 +142,23 @@ func (s *Shaper) settle(devices map[string][]string, have kernel) {
 			}
 			taken[minor] = true
 			s.at[owner] = place{device, minor}
+		}
+	}
+	return left
+}
+
+// indebted classes make way for new ones when their rate is raised: what is sent at the higher rate would wait for the
+// time that was owed at the lower. Sockets name their class, and stay in it; those of this agent owe little.
+func indebted(c KernelClass, want Class) bool {
+	return len(want.Matches) > 0 && c.Debt > debtMost && want.RateBps > c.Shape.RateBps
+}
+
+// addUp keeps the count of an owner that has a new class.
+func (s *Shaper) addUp(left map[string]KernelClass) {
+	for owner, c := range left {
+		if _, placed := s.at[owner]; placed {
+			b := s.before[owner]
+			s.before[owner] = sent{b.bytes + c.Bytes, b.packets + c.Packets, b.drops + c.Drops}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -427,6 +428,63 @@ func TestAnySequenceConverges(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A class that owes time at a low rate gives its packets to a new one when the rate rises, and the count goes on.
+func TestDebtIsLeftBehind(t *testing.T) {
+	k := newKernel()
+	s := open(t, k)
+	want(t, s, "a", to(near, 1_000_000, 7, 7))
+	want(t, s, "socket", tclinux.Class{Remote: near, RateBps: 1_000_000})
+	sync(t, s)
+	for minor := range uint16(3) {
+		k.Owe("eth0", minor, 500*time.Millisecond)
+	}
+	k.Send("eth0", 1, 5000, 5)
+	for i, c := range []struct {
+		rate       int64
+		operations int
+		minor      uint32
+	}{{900_000, 2, 1}, {1e9, 2 + 2 + 1, 3}, {2e9, 2, 3}} {
+		want(t, s, "a", to(near, c.rate, 7, 7))
+		want(t, s, "socket", tclinux.Class{Remote: near, RateBps: c.rate})
+		k.Log = nil
+		if n := sync(t, s); n != c.operations {
+			t.Errorf("step %d:\n%s", i, strings.Join(k.Log, "\n"))
+		}
+		k.Send("eth0", 3, 100, 1)
+		if r, err := s.Read("a"); err != nil || r.ID != tclinux.Handle|c.minor || r.RateBps != c.rate || r.Bytes < 5000 || r.Packets < 5 {
+			t.Errorf("step %d: %+v, %v", i, r, err)
+		}
+	}
+	if r, _ := s.Read("a"); r.Bytes != 5200 || r.Packets != 7 {
+		t.Errorf("counted %+v", r)
+	}
+}
+
+// A new class that could not be made leaves the old one, and its count, as they were.
+func TestDebtAndFailure(t *testing.T) {
+	for after := range 4 {
+		k := newKernel()
+		s := open(t, k)
+		want(t, s, "a", to(near, 1_000_000, 7, 7))
+		sync(t, s)
+		k.Owe("eth0", 1, time.Second)
+		k.Send("eth0", 1, 5000, 5)
+		want(t, s, "a", to(near, 1e9, 7, 7))
+		k.CrashAfter(after)
+		if _, err := s.Sync(); !errors.Is(err, tctest.ErrCrash) {
+			t.Fatal(err)
+		}
+		k.CrashAfter(-1)
+		sync(t, s)
+		if r, err := s.Read("a"); err != nil || r.Bytes != 5000 || r.RateBps != 1e9 {
+			t.Errorf("failed after %d operations: %+v, %v", after, r, err)
+		}
+		if n := sync(t, s); n != 0 {
+			t.Errorf("failed after %d operations: %d more", after, n)
+		}
+	}
 }
 
 func TestOnlyOneShapes(t *testing.T) {

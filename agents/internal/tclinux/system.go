@@ -15,6 +15,8 @@ type System interface {
 	Lock() error
 	// Tick is how late a kernel timer may be by its own resolution.
 	Tick() time.Duration
+	// Timestamps says whether TCP connections have that option: of every packet it takes 12 bytes.
+	Timestamps() bool
 	// Probe says whether the kernel has a kind of qdisc and this process may use it: nil, ErrNoQdisc, or what is in the
 	// way. It changes nothing.
 	Probe(kind string) error
@@ -62,6 +64,8 @@ type KernelClass struct {
 	Packets uint64 // segments as on the wire
 	Drops   uint64
 	Backlog uint64 // bytes that wait
+	// Debt is how long, after its last packet, the class had to wait until it might send again.
+	Debt time.Duration
 }
 
 // KernelFilter is a u32 filter as the kernel has it.

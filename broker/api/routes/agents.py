@@ -60,7 +60,8 @@ async def read_assignments(
         if revision is not None and if_none_match == etag(revision):
             return Response(status_code=304, headers={"ETag": etag(revision)})
         secret = broker.settings.secret_key.get_secret_value().encode()
-        document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps)
+        links = await broker.links(connection)
+        document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
     document["server_time"] = server_time(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 

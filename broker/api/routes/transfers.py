@@ -67,7 +67,15 @@ _NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "p
 _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
-def ask(body: TransferRequest, transfer_id: str) -> Ask:
+def ask(body: TransferRequest, transfer_id: str, batch: Sequence[str] | None = None) -> Ask:
+    """`batch`: the ids of the items before it, of a batch. Raises Problem for an index in `after` that is none of them."""
+    after = body.after
+    if isinstance(after, int):
+        if batch is None:
+            raise Problem.of_field("after", "an index is for batches; name the transfer that ends first by its id")
+        if after >= len(batch):
+            raise Problem.of_field(f"{len(batch)}.after", f"{after} is no earlier item of the batch; they count from 0")
+        after = batch[after]
     return Ask(
         id=transfer_id,
         source=body.source,
@@ -86,13 +94,18 @@ def ask(body: TransferRequest, transfer_id: str) -> Ask:
         mode=body.mode,
         payload=None if body.payload is None else body.payload.model_dump(),
         mechanism=body.mechanism,
-        after=body.after,
+        after=after,
         signal=None if body.signal is None else body.signal.model_dump(),
         metadata=body.metadata,
         options=_options(body),
         best_effort=body.best_effort,
         preempt=body.preempt,
     )
+
+
+def _asks(bodies: Sequence[TransferRequest], broker: Broker) -> list[Ask]:
+    ids = [broker.new_id("tr") for _ in bodies]
+    return [ask(body, ids[index], ids[:index] if isinstance(body.after, int) else ()) for index, body in enumerate(bodies)]
 
 
 def _microseconds(seconds: float | None) -> int | None:
@@ -196,7 +209,7 @@ async def submit_batch(
         )
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asks = await _fit([ask(item, broker.new_id("tr")) for item in body], broker)
+        asks = await _fit(_asks(body, broker), broker)
         results = await broker.desk.submit(await _admission(broker, caller, asks, key))
     _count(broker, results)
     records = broker.desk.books.records

@@ -29,12 +29,12 @@ LINK = "left-right"
 LEAD_US = {100: 700_000, 10_000: 800_000, 100_000: 1_200_000}
 _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 
-# The emulator first: everybody's time is its time. Then who measures, then who sends.
-_MEASURING, _AGENT = 20, 10
+# The emulator before all: everybody's time is its time. Then who measures, then who sends.
+_EMULATOR, _MEASURING, AGENT_PRIORITY = 10, 5, 2
 
-# The emulator keeps no packet waiting for longer than its link does, within this, or the run is repeated.
-MOST_STARVED_US = 10_000
-MOST_MEAN_LATENESS_US = 100.0
+# A run counts only if the emulator added no more than this to the delay of a packet in the mean; 7 us are usual, and one halt of 25 ms
+# in a run is too much.
+MOST_LATE_US = 50.0
 
 
 class Emulator(NamedTuple):
@@ -44,7 +44,6 @@ class Emulator(NamedTuple):
     dropped: int
     overrun: int
     late_us: float
-    starved_us: int
 
     def since(self, earlier: "Emulator") -> "Emulator":
         return Emulator(*(mine - theirs for mine, theirs in zip(self, earlier, strict=True)))
@@ -57,10 +56,8 @@ class Emulator(NamedTuple):
         """Why what was measured meanwhile does not count."""
         if self.overrun:
             return "the emulator lost packets before the link"
-        if self.starved_us > MOST_STARVED_US:
-            return f"the emulator waited for a processor for more than {MOST_STARVED_US // 1000} ms"
-        if self.mean_late_us > MOST_MEAN_LATENESS_US:
-            return f"the emulator was late by more than {MOST_MEAN_LATENESS_US:g} us in the mean"
+        if self.mean_late_us > MOST_LATE_US:
+            return f"the emulator was late by more than {MOST_LATE_US:g} us in the mean"
         return None
 
 
@@ -120,7 +117,6 @@ class Stage:
             sum(d["dropped"]["overflow"]["packets"] for d in directions),
             sum(d["overrun_packets"] for d in directions),
             sum(d["lateness_us"]["mean"] * d["lateness_us"]["count"] for d in directions),
-            sum(d["run_queue_us"] for d in directions),
         )
 
     def retransmitted_bytes(self) -> int:
@@ -191,11 +187,13 @@ def stage() -> Iterator[Stage]:
         directory = Path(tempfile.mkdtemp(prefix="bwb-endhost-", dir="/dev/shm"))
         undo.callback(shutil.rmtree, directory, ignore_errors=True)
         lab = undo.enter_context(Lab([source for source, _ in PAIRS], [sink for _, sink in PAIRS], bottleneck, directory=directory))
+        # All threads of it: its runtime's own would else keep the urgent ones waiting for them.
+        hasten(lab.gateway.process.pid, _EMULATOR)
         broker = lab.start_broker(**_BROKER)
         broker.declare_links(payload_bps())
         agents = {name: lab.start_agent(name) for name in lab.hosts}
         for agent in agents.values():
-            hasten(agent.process.pid, _AGENT)
+            hasten(agent.process.pid, AGENT_PRIORITY)
         client = undo.enter_context(broker.client())
         made = Stage(lab, agents, client)
         undo.callback(made.close)

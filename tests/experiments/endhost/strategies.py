@@ -13,7 +13,7 @@ from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volum
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
 from tests.experiments.endhost.setting import Strategy, ideal_us, payload_bps, shares_bps, volumes
-from tests.experiments.endhost.stage import LEAD_US, PAIRS, PLAIN_PORT, Stage, measuring
+from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, Stage, measuring
 from tests.experiments.endhost.watch import Watch
 
 ROOT = Path(__file__).parents[3]
@@ -114,7 +114,7 @@ def _plain(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) 
 def _mover(stage: Stage, host: str, role: str, where: str, path: Path, after: Any = None) -> "subprocess.Popen[str]":
     if after is not None:
         assert after.stdout.readline() == "ready\n"
-    command = ["chrt", "--fifo", "10", sys.executable, "-m", "tests.experiments.endhost.plain", role, where, str(path)]
+    command = ["chrt", "--fifo", str(AGENT_PRIORITY), sys.executable, "-m", "tests.experiments.endhost.plain", role, where, str(path)]
     return stage.lab.host(host).start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

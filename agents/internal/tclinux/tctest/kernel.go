@@ -96,6 +96,18 @@ func (k *Kernel) Close() error {
 // Tick is that of a kernel with good timers.
 func (k *Kernel) Tick() time.Duration { return time.Millisecond }
 
+// Timestamps are on.
+func (k *Kernel) Timestamps() bool { return true }
+
+// Owe makes a class owe so much time.
+func (k *Kernel) Owe(name string, minor uint16, debt time.Duration) {
+	for i, c := range k.devices[name].classes {
+		if c.Minor == minor {
+			k.devices[name].classes[i].Debt = debt
+		}
+	}
+}
+
 // Probe answers what Missing says.
 func (k *Kernel) Probe(kind string) error { return k.Missing[kind] }
 

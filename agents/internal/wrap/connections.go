@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wrap
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"bandwidthbroker/agents/internal/flows"
+	"bandwidthbroker/agents/internal/share"
+)
+
+// admit has the loop take a connection before it is made. It is called by the goroutine that answers the filter.
+func (s *Supervisor) admit(c connecting) {
+	a := admission{c, make(chan struct{})}
+	select {
+	case s.admissions <- a:
+		<-a.done
+	case <-s.gone:
+	}
+}
+
+// take holds a socket that is about to connect, if its connection belongs to the transfer.
+func (s *Supervisor) take(a admission) {
+	defer close(a.done)
+	if a.to.IsValid() && !s.Choice.takes(netip.AddrPort{}, a.to) {
+		return
+	}
+	socket, err := flows.Grab(a.pid, a.fd)
+	if errors.Is(err, flows.ErrNotTCP) {
+		return
+	}
+	if err != nil {
+		s.warn("A CONNECTION OF PROCESS %d CANNOT BE PACED: %v", a.pid, err)
+		return
+	}
+	if !a.to.IsValid() && !s.Choice.takes(socket.Local(), socket.Remote()) {
+		socket.Close() // the scan will see where it goes
+		return
+	}
+	if _, known := s.streams[socket.Inode()]; known {
+		socket.Close()
+		return
+	}
+	if _, err := socket.AvoidBBR(); err != nil {
+		s.warn("congestion control: %v", err)
+	}
+	s.hold(socket, flows.Descriptor{PID: a.pid, FD: a.fd, Inode: socket.Inode()}, false)
+	s.pace(s.Client.Now())
+}
+
+// hold adds a stream. inherited: it was there before the command began, and what it had sent is not the command's.
+func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, inherited bool) {
+	now := s.Client.Now()
+	st := &stream{socket: socket, holder: holder, found: now, at: now, moved: now}
+	if inherited {
+		st.base, _ = socket.Counts()
+		st.counts = st.base
+	}
+	limiter, err := s.Limiter(s.orders.Mechanism)
+	if err == nil {
+		err = limiter.Attach(socket)
+	}
+	if err != nil {
+		s.warn("A CONNECTION CANNOT BE PACED: %v", err)
+		socket.Close()
+		s.passed[holder.Inode] = true
+		return
+	}
+	s.streams[holder.Inode], s.limits[holder.Inode] = st, limiter
+	delete(s.passed, holder.Inode)
+}
+
+// drop lets a stream go, and keeps its counts.
+func (s *Supervisor) drop(inode uint64, st *stream) {
+	s.done.Sent += st.sent()
+	s.done.Acked += st.acked()
+	s.limits[inode].Detach(st.socket)
+	st.socket.Close()
+	delete(s.streams, inode)
+	delete(s.limits, inode)
+}
+
+// scan finds connections that were accepted or inherited, and those that the command has closed.
+func (s *Supervisor) scan(now int64) {
+	tree, err := flows.Tree(os.Getpid())
+	if err != nil {
+		s.warn("the command's processes cannot be listed: %v", err)
+		return
+	}
+	open := map[uint64]flows.Descriptor{}
+	blind := false
+	for _, pid := range tree {
+		found, err := flows.Descriptors(pid)
+		blind = blind || err != nil
+		for _, d := range found {
+			open[d.Inode] = d
+		}
+	}
+	for inode := range s.passed {
+		if _, there := open[inode]; !there {
+			delete(s.passed, inode) // the number may be given to another socket
+		}
+	}
+	for inode, d := range open {
+		if _, known := s.streams[inode]; !known && !s.passed[inode] {
+			s.meet(d, now)
+		}
+	}
+	for inode, st := range s.streams {
+		d, there := open[inode]
+		switch {
+		case there:
+			st.holder, st.lost = d, 0
+		case st.closed || blind:
+		case st.lost+1 < missed:
+			st.lost++
+		case st.shut(now):
+			s.drop(inode, st)
+		}
+	}
+}
+
+// meet looks at a socket that nobody announced.
+func (s *Supervisor) meet(d flows.Descriptor, now int64) {
+	socket, err := flows.Grab(d.PID, d.FD)
+	if err != nil || socket.Inode() != d.Inode {
+		s.passed[d.Inode] = errors.Is(err, flows.ErrNotTCP)
+		if socket != nil {
+			socket.Close()
+		}
+		return
+	}
+	counts, err := socket.Counts()
+	switch {
+	case err != nil:
+		socket.Close()
+	case counts.State == flows.Listen:
+		s.hold(socket, d, false) // what it accepts begins with its rate
+	case !socket.Remote().IsValid():
+		socket.Close() // not connected yet
+	case !s.Choice.takes(socket.Local(), socket.Remote()):
+		s.passed[d.Inode] = true
+		socket.Close()
+	default:
+		s.hold(socket, d, now-s.began < int64(tick.Microseconds()))
+	}
+}
+
+// pace gives every connection its share of what may be sent now.
+func (s *Supervisor) pace(now int64) {
+	total := s.account.Rate(now, s.sent())
+	if s.orders.Paused {
+		total = 0
+	}
+	s.applied = total
+	inodes := make([]uint64, 0, len(s.streams))
+	streams := make([]share.Stream, 0, len(s.streams))
+	for inode, st := range s.streams {
+		if !st.listens {
+			inodes, streams = append(inodes, inode), append(streams, st.share(now))
+		}
+	}
+	if total == 0 {
+		for _, inode := range inodes {
+			st := s.streams[inode]
+			s.set(inode, st, s.silence(now, st, len(inodes)))
+		}
+	} else {
+		for i, cap := range share.Split(total, streams) {
+			s.set(inodes[i], s.streams[inodes[i]], cap)
+		}
+	}
+	for inode, st := range s.streams {
+		if st.listens {
+			s.set(inode, st, max(total/int64(len(inodes)+1), 8_000))
+		}
+	}
+}
+
+// silence is the rate that keeps a connection quiet until something is booked again.
+func (s *Supervisor) silence(now int64, st *stream, n int) int64 {
+	gap := int64(0)
+	if next, ok := s.account.NextActive(now); ok && !s.orders.Paused {
+		gap = next - now
+	}
+	peak := int64(0)
+	for _, segment := range s.orders.Segments {
+		peak = max(peak, segment.RateBps)
+	}
+	return share.Hold(peak, n, gap, share.Burst(max(st.counts.Segment, 536), st.counts.MinRTT, s.roundTrip))
+}
+
+// set tells the kernel, where it makes a difference.
+func (s *Supervisor) set(inode uint64, st *stream, rate int64) {
+	rate = max(rate, 8_000)
+	if diff := rate - st.cap; diff < st.cap/1000+1 && diff > -st.cap/1000-1 && st.cap > 0 {
+		return
+	}
+	if _, err := s.limits[inode].SetRate(rate); err != nil {
+		s.warn("pacing: %v", err)
+		return
+	}
+	st.cap = rate
+}
+
+// drained says that nothing is left of what the command sent. A connection that somebody in its tree keeps open without
+// using it is left to them, at the rate that it has.
+func (s *Supervisor) drained() bool {
+	now := s.Client.Now()
+	for inode, st := range s.streams {
+		idle := st.counts.Unsent == 0 && st.counts.Acked == st.counts.Sent && now-st.moved > quiet
+		if st.listens || (!st.closed && st.lost == 0 && idle) {
+			s.done.Sent += st.sent()
+			s.done.Acked += st.acked()
+			if s.orders.Fallback > 0 && !st.listens {
+				s.set(inode, st, s.orders.Fallback)
+			}
+			st.socket.Close()
+			delete(s.streams, inode)
+			delete(s.limits, inode)
+		}
+	}
+	return len(s.streams) == 0
+}
+
+// roundTripLog is the sysctl that makes packets larger on short paths; 9 is the kernel's default.
+func roundTripLog() int {
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/tcp_tso_rtt_log")
+	if err != nil {
+		return 9
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return 9
+	}
+	return n
+}

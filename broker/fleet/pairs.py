@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of transfers, of which one begins when the other has ended: what the two senders are told of each other.
+
+Only the successor's sender waits, and only the predecessor's sender has something to say; receivers hear of neither.
+"""
+
+import hashlib
+import hmac
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.calendar import Calendar
+from broker.core.transfer import State
+from broker.core.units import format_time
+from broker.desk import chains
+from broker.fleet.early import early_from
+from broker.store import bookings, transfers
+from broker.store.bookings import LinkRecord
+from broker.store.hosts import Host
+from broker.store.transfers import Transfer
+
+Json = dict[str, Any]
+
+
+def pair_key(secret: bytes, predecessor_id: str, successor_id: str) -> str:
+    """The key that the two senders of one pair share, in hex. Derived, so that it is stored nowhere."""
+    said = b"start signal\0" + predecessor_id.encode() + b"\0" + successor_id.encode()
+    return hmac.new(secret, said, hashlib.sha256).hexdigest()
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Of the transfers that a host sends: whom each waits for, who waits for each, and since when it may begin early."""
+
+    predecessors: Mapping[str, Transfer] = field(default_factory=dict)  # by successor
+    successors: Mapping[str, Sequence[Transfer]] = field(default_factory=dict)  # by predecessor
+    early: Mapping[str, int] = field(default_factory=dict)  # by successor
+
+    def hosts(self) -> set[str]:
+        """The senders at the other ends."""
+        behind = (transfer for each in self.successors.values() for transfer in each)
+        return {transfer.source for transfer in (*self.predecessors.values(), *behind)}
+
+    def start_after(self, transfer: Transfer, peers: Mapping[str, Host], secret: bytes) -> Json | None:
+        """What its sender waits for (api.schemas.StartAfter)."""
+        predecessor = self.predecessors.get(transfer.id)
+        if predecessor is None:
+            return None
+        early = self.early.get(transfer.id)
+        return {
+            "predecessor": _peer(predecessor, pair_key(secret, predecessor.id, transfer.id), peers),
+            "kind": chains.kind_of(transfer),
+            "early_from": None if early is None else format_time(early),
+            "timeout_us": chains.timeout_us(transfer),
+            "on_timeout": (transfer.signal or chains.DIRECT)["on_timeout"],
+            "released": transfer.released_us is not None,
+        }
+
+    def end_signals(self, transfer: Transfer, peers: Mapping[str, Host], secret: bytes) -> list[Json]:
+        """Whom its sender tells that it is done (api.schemas.EndSignal)."""
+        return [
+            {
+                "successor": _peer(successor, pair_key(secret, transfer.id, successor.id), peers),
+                "kind": chains.kind_of(successor),
+                "timeout_us": chains.timeout_us(successor),
+                "on_overrun": (successor.signal or chains.DIRECT)["on_overrun"],
+            }
+            for successor in self.successors.get(transfer.id, ())
+        ]
+
+
+def _peer(transfer: Transfer, key: str, peers: Mapping[str, Host]) -> Json:
+    host = peers.get(transfer.source)
+    address = host.data_address if host else ""
+    return {"transfer_id": transfer.id, "host": transfer.source, "data_address": address, "key": key}
+
+
+async def pairs_of(
+    connection: AsyncConnection, host: str, assigned: Iterable[Transfer], links: Mapping[str, LinkRecord], now_us: int
+) -> Pairs:
+    """The pairs of those of `assigned` that `host` sends."""
+    sent = [transfer for transfer in assigned if transfer.source == host]
+    if not sent:
+        return Pairs()
+    named = await transfers.get_many(connection, {t.after for t in sent if t.after is not None})
+    predecessors = {t.id: named[t.after] for t in sent if t.after is not None and t.after in named}
+    successors: dict[str, list[Transfer]] = defaultdict(list)
+    for successor in await transfers.successors(connection, [t.id for t in sent]):
+        if successor.after is not None and successor.state is not State.HELD and not successor.paused:
+            successors[successor.after].append(successor)
+    waiting = [t for t in sent if t.id in predecessors and chains.waits(t) and chains.kind_of(t) != chains.CLOCK]
+    calendars = await _calendars(connection, waiting, links, now_us)
+    early = {t.id: at for t in waiting if (at := early_from(t, predecessors[t.id], calendars, now_us)) is not None}
+    return Pairs(predecessors, successors, early)
+
+
+async def _calendars(
+    connection: AsyncConnection, waiting: Sequence[Transfer], links: Mapping[str, LinkRecord], now_us: int
+) -> dict[str, Calendar]:
+    """What is free, up to the last finish of those that are `waiting`, on the links that these take."""
+    until = max((transfer.finish_us or 0 for transfer in waiting), default=0)
+    calendars = {}
+    for link_id in sorted({link_id for transfer in waiting for link_id in transfer.links()} & links.keys()):
+        calendars[link_id] = Calendar(links[link_id].link.capacity())
+        rows = await bookings.booked(connection, link_id, now_us, until)
+        calendars[link_id].book_all(rows.begins, rows.ends, rows.deltas)
+    return calendars

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How hosts and routers are wired, in commands of `ip`.
+
+left hosts -- bridge | router == bottleneck == router | bridge -- right hosts          data, 10.71.1.0/24 and 10.71.2.0/24
+all hosts  -- bridge -- root namespace                                                 control, a /24 of 198.18.0.0/15
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from broker.lab import iproute
+from broker.lab.host import Host, Side
+from broker.lab.registry import Claim
+
+BOTTLENECK = "bottleneck"  # the TUN device in either router
+_NUMBERS: dict[Side, int] = {"left": 1, "right": 2}
+_FIRST_HOST = 10
+_NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    claim: Claim
+    mtu_bytes: int
+    segmentation_offload: bool
+    congestion_control: str
+    sysctls: Mapping[str, str]  # of every host
+
+    @property
+    def control_address(self) -> str:
+        """Of the root namespace."""
+        return self.claim.control_address(1)
+
+    def router(self, side: Side) -> str:
+        """Its namespace."""
+        return f"{self.claim.name}-{side}"
+
+    def hosts(self, sides: Mapping[Side, tuple[str, ...]], started: Callable[[Any], None]) -> dict[str, Host]:
+        """What the hosts will be, before anything is made."""
+        place = count(2)  # on the control network; the root namespace is 1
+        return {
+            name: Host(
+                name=name,
+                side=side,
+                address=f"10.71.{_NUMBERS[side]}.{number}",
+                control_address=self.claim.control_address(next(place)),
+                namespace=f"{self.claim.name}-host-{name}",
+                _started=started,
+            )
+            for side, names in sides.items()
+            for number, name in enumerate(names, _FIRST_HOST)
+        }
+
+    def make(self, hosts: Mapping[str, Host]) -> None:
+        """Everything but the bottleneck. The namespaces must be there. Raises LabError."""
+        for side in _NUMBERS:
+            self._make_router(side)
+        self._connect_root()
+        for host in hosts.values():
+            self._connect(host)
+
+    def route(self) -> None:
+        """Send what is for the other side through the bottleneck, which is there by now."""
+        for side, number in _NUMBERS.items():
+            line = f"route add 10.71.{3 - number}.0/24 dev {BOTTLENECK} src 10.71.{number}.1"
+            iproute.batch(self.router(side), [line])
+
+    def _make_router(self, side: Side) -> None:
+        iproute.sysctl(self.router(side), {"net.ipv4.ip_forward": "1", **_NO_IPV6})
+        lines = [
+            "link set lo up",
+            f"link add data mtu {self.mtu_bytes} type bridge mcast_snooping 0",
+            "link set data up",
+            f"address add 10.71.{_NUMBERS[side]}.1/24 dev data",
+        ]
+        if side == "left":
+            lines += ["link add control type bridge mcast_snooping 0", "link set control up"]
+        iproute.batch(self.router(side), lines)
+
+    def _connect_root(self) -> None:
+        device, left = self.claim.device, self.router("left")
+        iproute.batch(
+            None,
+            [
+                f"link add {device} type veth peer name root netns {left}",
+                f"address add {self.control_address}/24 dev {device}",
+                f"link set {device} up",
+            ],
+        )
+        iproute.batch(left, ["link set root master control up"])
+
+    def _connect(self, host: Host) -> None:
+        """Routes carry the congestion control: a namespace may not choose any default that the machine does not allow to all."""
+        router, left, lan = self.router(host.side), self.router("left"), f"10.71.{_NUMBERS[host.side]}"
+        data, control = f"d{host.address.rpartition('.')[2]}", f"c{host.control_address.rpartition('.')[2]}"
+        segments = "" if self.segmentation_offload else " gso_max_segs 1"
+        by = f"dev data src {host.address} congctl {self.congestion_control}"
+        iproute.sysctl(host.namespace, {**_NO_IPV6, **self.sysctls})
+        iproute.batch(
+            host.namespace,
+            [
+                "link set lo up",
+                f"link add data mtu {self.mtu_bytes} type veth peer name {data} mtu {self.mtu_bytes} netns {router}",
+                f"link set data up{segments}",
+                f"address add {host.address}/24 dev data noprefixroute",
+                f"link add control type veth peer name {control} netns {left}",
+                "link set control up",
+                f"address add {host.control_address}/24 dev control",
+                f"route add {lan}.0/24 {by}",
+            ],
+        )
+        iproute.batch(router, [f"link set {data} master data up"])
+        iproute.batch(left, [f"link set {control} master control up"])
+        iproute.batch(host.namespace, [f"route add default via {lan}.1 {by}"])
