@@ -21,6 +21,7 @@ import (
 // A step of the broker's clock moves the booking: ahead, the transfer is late by so much and goes on as booked; back, it
 // is early by so much and waits. Neither way does it ever send faster than booked.
 func TestABrokersClockThatSteps(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]time.Duration{"ahead": 2 * time.Second, "back": -2 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,6 +79,7 @@ type host struct {
 	state, serve, receive string
 	address               string
 	flags                 []string
+	without               []string // what runs the agent with less privilege; empty: nothing
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -129,7 +131,8 @@ func (h *host) start(env ...string) {
 	h.lab.t.Helper()
 	args := append([]string{"run", "--broker", h.lab.broker.URL(), "--state-dir", h.state, "--serve", h.serve, "--receive", h.receive,
 		"--listen", h.address, "--log-level", "debug"}, h.flags...)
-	h.cmd = exec.Command(agentBinary, args...)
+	command := append(append(slices.Clone(h.without), agentBinary), args...)
+	h.cmd = exec.Command(command[0], command[1:]...)
 	h.cmd.Env = append(os.Environ(), env...)
 	h.cmd.Stderr = h
 	if err := h.cmd.Start(); err != nil {

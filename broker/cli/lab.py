@@ -113,7 +113,8 @@ def execute(host: str, command: Annotated[list[str], typer.Argument(metavar="-- 
     _, record = _find(which)
     if host not in record["hosts"]:
         context.fail(f"there is no host {host!r}; there are {', '.join(record['hosts'])}", context.MISUSED)
-    arguments = ["ip", "netns", "exec", record["hosts"][host]["namespace"], *command]
+    words = command[1:] if command[0] == "--" else command
+    arguments = ["ip", "netns", "exec", record["hosts"][host]["namespace"], *words]
     os.execvp(arguments[0], arguments)  # noqa: S606  (no shell: that is the point)
 
 

@@ -24,7 +24,7 @@ from broker.desk.rest import Wanted, request_rest
 from broker.store.transfers import Transfer
 
 # Of a long chain, more move up with the next end: everybody waits meanwhile.
-_MOST_MOVES = 32
+_MOST_MOVES = 16
 # It was asked to be late.
 _LATE = "alap"
 

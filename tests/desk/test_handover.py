@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an end gives back goes to the successor first; what makes a predecessor later makes the successor later, or frees it."""
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
+from sqlalchemy import text
 
 from broker.core.network import Link
 from broker.core.transfer import Action, State
@@ -13,11 +17,11 @@ from broker.desk.forward import PullForward
 from broker.desk.links import AddWindow
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
-from broker.desk.release import Commit, Start
+from broker.desk.release import Commit, End, Start
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
-from tests.desk.chain import SECOND, booked, chain_of, end, network, now, reads, seconds, sent
+from tests.conftest import START_US, Clock
+from tests.desk.chain import L1, SECOND, booked, chain_of, end, network, now, reads, seconds, sent
 from tests.desk.world import GBIT, POLICY, World, world
 
 ENDS = (Action.FINISH, Action.FAIL, Action.CANCEL)
@@ -72,14 +76,11 @@ async def test_who_cannot_be_waited_for(database_url: str, clock: Clock) -> None
             assert (quoted.value.code, quoted.value.detail) == (code, refused.detail)
         (refused,) = await w.admit(w.ask(SECOND, after=first.id))
         assert isinstance(refused, Problem) and refused.more["errors"][0]["field"] == "after"
-        (refused,) = await w.admit(sent(w, after=first.id, deadline_us=clock.now_us + 32 * US_PER_S, volume_bytes=1) if False else sent(
-            w, 100, after=first.id, deadline_us=clock.now_us + 60 * US_PER_S
-        ))
+        until = clock.now_us + 60 * US_PER_S
+        (refused,) = await w.admit(sent(w, 100, after=first.id, deadline_us=until))
         assert isinstance(refused, Problem) and refused.code == "infeasible" and refused.more["counter_offers"]
         offered = next(offer for offer in refused.more["counter_offers"] if offer["kind"] == "largest_volume")
-        (taken,) = await booked(w, w.ask(
-            offered["volume_bytes"], "h1", "h2", payload={"path": "x"}, after=first.id, deadline_us=clock.now_us + 60 * US_PER_S
-        ))
+        (taken,) = await booked(w, sent(w, offered["volume_bytes"] / SECOND, after=first.id, deadline_us=until))
         assert taken.start_us >= first.finish_us
         await w.check()
 
@@ -127,7 +128,7 @@ async def test_an_end_moves_the_whole_chain_up(action: Action, database_url: str
         await end(w, chain[0], action)
         moved = await now(w, *chain[1:])
         assert 0 <= -seconds(w, moved[0].start_us) < 1e-4, "at once"
-        for ahead, behind in zip(moved, moved[1:], strict=False):
+        for ahead, behind in pairwise(moved):
             assert behind.start_us == ahead.finish_us
         for was, is_ in zip(chain[1:], moved, strict=True):
             assert reads(is_) == reads(was) and is_.finish_us < was.finish_us - 4 * US_PER_S
@@ -140,14 +141,313 @@ async def test_an_end_moves_the_whole_chain_up(action: Action, database_url: str
 
 
 async def test_what_does_not_fit_as_a_whole_stays(database_url: str, clock: Clock) -> None:
-    """The sender's own link is taken until the booked begin: the predecessor's place is no use to it."""
+    """Further on its way a link is taken until the successor's booked begin: the predecessor's place alone is no use to it."""
     async with world(database_url, clock) as w:
-        await network(w, nic_bps=GBIT)
-        first, _ = await booked(w, sent(w), sent(w, 12, "h3", "h4", options=None or w.ask().options) if False else w.ask(1))
-        second = (await booked(w, sent(w, 5, "h3", "h4", after=first.id)))[0]
-        (busy,) = await booked(w, w.ask(4 * SECOND, "h3", "A~x") if False else w.ask(1))
-        assert busy
+        await network(w, L1, Link("L2", "B", "C", GBIT))
+        await w.nic("h5", "C", 10 * GBIT)
+        (first,) = await booked(w, sent(w))
+        (elsewhere,) = await booked(w, w.ask(15 * SECOND, "B", "C"))
+        (second,) = await booked(w, sent(w, destination="h5", after=first.id))
+        assert second.start_us == elsewhere.finish_us > first.finish_us
+        await end(w, first)
+        (same,) = await now(w, second)
+        assert same.segments == second.segments and same.released_us is not None
+        await end(w, elsewhere, Action.CANCEL)
+        assert (await now(w, second))[0].segments == second.segments, "that is for whoever pulls forward"
+        await w.check()
+
+
+async def test_on_links_with_slots_it_moves_by_whole_slots(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w, Link("L1", "A", "B", GBIT, slot_us=300_000, channel_bps=GBIT // 4))
+        chain = await chain_of(w, 3)
+        clock.advance(4.21)
+        await end(w, chain[0])
+        moved = await now(w, *chain[1:])
+        for was, is_ in zip(chain[1:], moved, strict=True):
+            assert is_.start_us % 300_000 == 0 and reads(is_) == reads(was)
+            assert was.start_us - is_.start_us > 5 * US_PER_S
+        await w.check()
+
+
+async def test_limits_of_the_successor_hold(database_url: str, clock: Clock) -> None:
+    """Its caller's not_before; the clock's need to be told; the wish to be late; a pause; a hold."""
+    async with world(database_url, clock) as w:
+        await network(w, Link("L1", "A", "B", 10 * GBIT))
+        (first,) = await booked(w, sent(w, rate_max_bps=GBIT))
+        begins = clock.now_us + 8 * US_PER_S
+        wishes = (
+            {"not_before_us": begins},
+            {"signal": CLOCK, "not_before_us": clock.now_us + 20 * US_PER_S},
+            {"planner": "alap"},
+            {},
+            {"hold": True},
+        )
+        until = clock.now_us + 60 * US_PER_S
+        asks = [sent(w, rate_max_bps=GBIT, after=first.id, deadline_us=until, **wish) for wish in wishes]
+        limited, timed, late, paused, held = await booked(w, *asks)
+        await w.do(Change(timed.id, "me", None, POLICY, not_before_us=None))
+        (timed,) = await now(w, timed)
+        await w.do(Pause(paused.id, "me", None, POLICY))
+        clock.advance(2)
+        await end(w, first)
+        now_us = clock.now_us
+        limited, timed, late_now, paused, held = await now(w, limited, timed, late, paused, held)
+        assert limited.start_us == begins
+        assert late_now.segments == late.segments
+        assert paused.paused and not paused.segments and paused.released_us is not None
+        assert held.state is State.HELD and 0 <= now_us - held.start_us < 100
+        assert timed.released_us is not None and timed.start_us >= now_us - US_PER_S
+        await w.do(Resume(paused.id, "me", None, POLICY))
+        await w.do(Commit(held.id, "me"))
+        await w.check()
+
+
+async def test_one_that_goes_by_the_clock_is_told_in_time(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        (first,) = await booked(w, sent(w))
+        (timed,) = await booked(w, sent(w, after=first.id, signal=CLOCK))
+        await end(w, first)
+        (moved,) = await now(w, timed)
+        assert seconds(w, moved.start_us) == pytest.approx(POLICY.managed_lead_us / US_PER_S, abs=1e-3)
+        await w.check()
+
+
+async def test_a_successor_that_was_faster_than_its_broker(database_url: str, clock: Clock) -> None:
+    """Its `started` comes before its booked begin, and before the end of the one that it waits for."""
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        clock.advance(5)
+        await w.do(Start(first.id, "me"))
+        clock.advance(4)
+        await w.do(Start(second.id, "me", at_us=clock.now_us))
+        (early,) = await now(w, second)
+        assert early.state is State.ACTIVE and early.segments == second.segments and early.actual_start_us < first.finish_us
+        await w.check()
+        clock.advance(0.5)
         await end(w, first)
         (moved,) = await now(w, second)
-        assert moved.start_us < second.start_us
+        assert reads(moved) == reads(second) and 0 <= clock.now_us - moved.start_us < 100
+        assert moved.actual_start_us == early.actual_start_us
+        await w.check()
+        await end(w, second)
+        await w.check()
+
+
+async def test_it_ends_before_the_one_that_it_waited_for(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second, third = await chain_of(w, 3)
+        clock.advance(4)
+        await w.do(Start(first.id, "me"))
+        await w.do(Start(second.id, "me"))
+        await end(w, second)
+        (third,) = await now(w, third)
+        assert third.released_us is not None and third.start_us >= first.finish_us, "the ledger knows of no room before"
+        await w.check()
+
+
+@pytest.mark.parametrize("action", [Action.CANCEL, Action.EXPIRE, Action.FAIL])
+async def test_who_leaves_the_middle_of_a_chain_leaves_no_gap(action: Action, database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second, third, fourth = await chain_of(w, 4)
+        clock.advance(2)
+        await end(w, second, action)
+        third_now, fourth_now = await now(w, third, fourth)
+        assert (third_now.after, third_now.released_us) == (first.id, None)
+        assert third_now.start_us == first.finish_us and fourth_now.start_us == third_now.finish_us
+        assert await events(w, third) == ["admitted", "rechained"]
+        await w.check()
+        await end(w, first)
+        (third_now,) = await now(w, third)
+        assert third_now.released_us is not None and seconds(w, third_now.start_us) < 0.01
+        await w.check()
+
+
+async def test_whoever_pulls_forward_comes_second(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        (urgent,) = await booked(w, sent(w, priority=9))
+        clock.advance(2)
+        await end(w, first)
+        await w.do(PullForward([urgent.id, second.id], POLICY))
+        moved, behind = await now(w, second, urgent)
+        assert seconds(w, moved.start_us) < 0.01 and behind.start_us == moved.finish_us < urgent.start_us
+        await w.check()
+
+
+async def test_nobody_is_pulled_before_the_one_that_it_waits_for(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        (in_the_way,) = await booked(w, w.ask(20 * SECOND))
+        first, second = await chain_of(w, 2)
+        (room,) = await booked(w, w.ask(40 * SECOND))
+        await end(w, in_the_way, Action.CANCEL)
+        pulled = await w.do(PullForward([second.id], POLICY))
+        assert pulled.transfer_ids == ()
+        pulled = await w.do(PullForward([first.id], POLICY))
+        assert pulled.transfer_ids == (first.id,)
+        moved_first, moved = await now(w, first, second)
+        assert moved.start_us == moved_first.finish_us < second.start_us, "it comes along"
+        assert (await now(w, room))[0].segments == room.segments
+        await w.check()
+
+
+# -- a predecessor that becomes later -----------------------------------------------------------------------------------------------
+
+
+async def test_a_larger_predecessor_pushes_the_chain_back(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        chain = await chain_of(w, 3)
+        await w.do(Change(chain[0].id, "me", None, POLICY, volume_bytes=15 * SECOND))
+        moved = await now(w, *chain)
+        length = moved[0].finish_us - moved[0].start_us
+        assert length < 15.3 * US_PER_S, "in one piece, not around those that wait for it"
+        assert moved[1].start_us == moved[0].finish_us and moved[2].start_us == moved[1].finish_us
+        assert moved[1].reason["code"] == "predecessor_late" and moved[1].reason["limited_by"] == chain[0].id
+        assert await events(w, chain[2]) == ["admitted", "delayed"]
+        await w.check()
+        await w.do(Change(chain[0].id, "me", None, POLICY, volume_bytes=5 * SECOND))
+        back = await now(w, *chain)
+        assert back[1].start_us == back[0].finish_us and back[2].start_us == back[1].finish_us < chain[2].start_us
+        assert back[1].reason is None
+        await w.check()
+
+
+async def test_a_change_that_would_break_a_successors_deadline_is_refused(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        (third,) = await booked(w, sent(w, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S))
+        before = await w.everything()
+        with pytest.raises(Problem) as refused:
+            await w.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND))
+        assert refused.value.code == "breaks-promises" and refused.value.more["broken"][0]["id"] == third.id
+        assert await w.everything() == before
+        # Another command of the same batch sees everybody as they were.
+        await w.do(Change(first.id, "me", None, POLICY, volume_bytes=10 * SECOND + 1))
+        await w.check()
+
+
+async def test_somebody_elses_successor_refuses_nothing(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        (third,) = await booked(w, sent(w, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S))
+        async with w.look.transaction() as connection:
+            await connection.execute(text("UPDATE transfers SET owner = 'another' WHERE id = :id"), {"id": third.id})
+        await w.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND))
+        moved, left = await now(w, second, third)
+        assert left.segments == third.segments and left.released_us is not None
+        assert moved.start_us >= (await now(w, first))[0].finish_us
+        await w.check()
+
+
+async def behind(w: World, transfer: Transfer, after_s: float, safe: int, achieved: int = 0) -> None:
+    """It runs for so long, and then says that it has fallen behind."""
+    w.clock.now_us = transfer.start_us or 0
+    await w.do(Start(transfer.id, "me"))
+    w.clock.advance(after_s)
+    await w.do(BookRest(transfer.id, "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY))
+
+
+async def test_a_shortfall_delays_those_behind_it(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        chain = await chain_of(w, 3)
+        await behind(w, chain[0], 9, 5 * SECOND)
+        moved = await now(w, *chain)
+        assert moved[0].finish_us < chain[0].finish_us + 6 * US_PER_S, "its rest is not behind theirs"
+        assert moved[1].start_us == moved[0].finish_us and moved[2].start_us == moved[1].finish_us
+        assert moved[1].reason["code"] == "predecessor_late"
+        await w.check([chain[0].id])
+
+
+async def test_a_shortfall_after_the_successors_booked_begin(database_url: str, clock: Clock) -> None:
+    """It waited meanwhile, and carries all of its volume behind the rest."""
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        await behind(w, first, 12, 5 * SECOND)
+        late, moved = await now(w, first, second)
+        assert moved.start_us >= late.finish_us and moved.carried_bytes == 0
+        await w.check([first.id])
+        clock.advance(1)
+        await end(w, first)
+        (handed,) = await now(w, second)
+        assert seconds(w, handed.start_us) < 0.01 and handed.finish_us - handed.start_us == second.finish_us - second.start_us
+        await w.check([first.id])
+
+
+@pytest.mark.parametrize("more", [{"signal": FALLBACK}, {"deadline_us": START_US + 24 * US_PER_S}])
+async def test_who_keeps_its_place_waits_no_longer(more: dict[str, Any], database_url: str, clock: Clock) -> None:
+    """By its policy, or because its deadline leaves no choice: the rest goes around it."""
+    async with world(database_url, clock) as w:
+        await network(w)
+        (first,) = await booked(w, sent(w))
+        (second,) = await booked(w, sent(w, after=first.id, **more))
+        (third,) = await booked(w, sent(w, after=second.id))
+        await behind(w, first, 9, 5 * SECOND)
+        rest, kept, same = await now(w, first, second, third)
+        assert kept.segments == second.segments and kept.released_us is not None
+        assert await events(w, second) == ["admitted", "unchained"]
+        assert same.segments == third.segments and same.released_us is None
+        assert rest.finish_us > second.finish_us
+        await w.check([first.id])
+
+
+async def test_a_pause_lets_the_next_one_go(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second, third = await chain_of(w, 3)
+        clock.advance(3)
+        await w.do(Start(first.id, "me"))
+        await w.do(Pause(first.id, "me", None, POLICY))
+        moved, behind_it = await now(w, second, third)
+        assert moved.released_us is not None and seconds(w, moved.start_us) < 0.01
+        assert behind_it.start_us == moved.finish_us and behind_it.released_us is None
+        await w.check()
+        await w.do(Resume(first.id, "me", None, POLICY))
+        rest, moved = await now(w, first, second)
+        assert rest.segments[-1].end_us > moved.finish_us, "whoever stops gives up the turn"
+        await w.check()
+
+
+async def test_capacity_that_is_lost(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        chain = await chain_of(w, 3)
+        begin = clock.now_us + 5 * US_PER_S
+        window = WindowRecord("w1", "L1", begin, begin + 10 * US_PER_S, 0, "outage", None)
+        await w.do(AddWindow(window, "me", True, POLICY))
+        moved = await now(w, *chain)
+        assert moved[1].start_us >= moved[0].finish_us and moved[2].start_us >= moved[1].finish_us
+        await w.check()
+
+
+async def test_a_predecessor_that_gives_way(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        (first,) = await booked(w, sent(w, best_effort=True))
+        (second,) = await booked(w, sent(w, after=first.id))
+        urgent = sent(w, 8, priority=5, preempt=True, deadline_us=clock.now_us + 11 * US_PER_S)
+        (made,) = await w.do(AdmitByPreemption([urgent], "me", POLICY, None, [first.id]))
+        assert isinstance(made, Transfer)
+        displaced, moved = await now(w, first, second)
+        assert moved.start_us >= displaced.finish_us or moved.released_us is not None
+        await w.check()
+
+
+async def test_a_preview_of_an_end_moves_nobody(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, _ = await chain_of(w, 2)
+        before = await w.everything()
+        shown = await w.do(Preview(End(first.id, "me", action=Action.CANCEL)))
+        assert shown.state is State.CANCELED and await w.everything() == before
         await w.check()

@@ -93,6 +93,8 @@ A configuration file has the flags as keys:
 	flags.DurationVar(&cfg.Poll, "poll", 15*time.Second, "ask for assignments this often even if the broker's stream says nothing")
 	flags.DurationVar(&cfg.GuardLimit, "guard-limit", 10*time.Millisecond, "most that booked steps are kept away from for the clock's error")
 	flags.StringVar(&cfg.LocalGroup, "local-group", "", "`group` whose members may have their commands paced (bwb run); default: this user alone")
+	flags.Var((*mechanisms)(&cfg.Mechanisms), "mechanism",
+		"rate `mechanisms` for transfers that leave it open, the preferred first: pacing, htb, fq, window, userland (default pacing)")
 	flags.StringVar(&cfg.TraceFile, "trace", "", "append time_us,transfer,bytes_sent_acked,applied_rate to this CSV `file` every 100 ms")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&logJSON, "log-json", false, "log as JSON lines")

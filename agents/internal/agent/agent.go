@@ -17,11 +17,13 @@ import (
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/brokerclient"
 	"bandwidthbroker/agents/internal/clock"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/mover"
 	"bandwidthbroker/agents/internal/reconcile"
 	"bandwidthbroker/agents/internal/served"
 	"bandwidthbroker/agents/internal/signalport"
 	"bandwidthbroker/agents/internal/spool"
+	"bandwidthbroker/agents/internal/tclinux"
 	"bandwidthbroker/agents/internal/tlsid"
 )
 
@@ -38,6 +40,7 @@ type Config struct {
 	LocalGroup  string        // members may have commands supervised (bwb run); empty: the agent's own user alone
 	GuardLimit  time.Duration // largest guard time; see clock.LimitGuard
 	TLS         bool
+	Mechanisms  []mechanism.Name // for assignments that leave it open, the best first; empty: pacing
 	TraceFile   string
 	Log         *slog.Logger
 }
@@ -53,6 +56,9 @@ type Agent struct {
 	spool       *spool.Spool
 	listener    *mover.Listener
 	signals     *signalport.Port
+	shaper      *tclinux.Shaper // nil: noShaper says why
+	noShaper    error
+	mechanisms  *mechanism.Host
 	identity    *tlsid.Identity
 	serve       *served.Folder
 	receive     *served.Folder
@@ -86,6 +92,7 @@ func Run(ctx context.Context, cfg Config, state *agentstate.Folder) error {
 	}
 	defer a.listener.Close()
 	defer a.signals.Close()
+	defer a.closeShaper()
 	return a.run(ctx)
 }
 
@@ -132,6 +139,10 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	a.signals = signalport.Open(a.listener.Address(), a.log)
+	if a.shaper, a.noShaper = openShaper(); a.noShaper != nil {
+		a.log.Info("no classes of packets: mechanism htb and mode observed are not possible", "reason", a.noShaper)
+	}
+	a.probeMechanisms()
 	return a, nil
 }
 
@@ -202,5 +213,6 @@ func (a *Agent) apply(doc brokerapi.Assignments, refused map[string]error) {
 	if !a.swept {
 		a.swept = true
 		a.sweep(refused)
+		a.sweepClasses()
 	}
 }

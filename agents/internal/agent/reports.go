@@ -187,6 +187,7 @@ func (a *Agent) advertise() string {
 func (a *Agent) describe() *brokerapi.AboutAgent {
 	d := &brokerapi.AboutAgent{Version: &a.cfg.Version, DataAddress: new(a.advertise()), Capabilities: new(Capabilities(a.cfg.TLS))}
 	(*d.Capabilities)["signals"] = a.signalCapability()
+	(*d.Capabilities)["mechanisms"] = a.mechanisms.Reports()
 	if a.identity != nil {
 		d.TLSFingerprint = &a.identity.Fingerprint
 	}
@@ -198,7 +199,7 @@ func Capabilities(tls bool) map[string]any {
 	control, _ := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return map[string]any{
-		"modes": []brokerapi.AssignmentMode{brokerapi.Managed, brokerapi.Wrapped}, "mechanisms": []string{"pacing"}, "tls": tls,
+		"modes": []brokerapi.AssignmentMode{brokerapi.Managed, brokerapi.Wrapped, brokerapi.Observed}, "tls": tls,
 		"congestion_control": strings.Fields(string(control)), "kernel": strings.TrimSpace(string(kernel)), "cpus": runtime.NumCPU(),
 	}
 }

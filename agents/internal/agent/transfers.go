@@ -29,6 +29,8 @@ func (a *Agent) start(o mover.Orders) {
 	switch {
 	case o.Wrapped:
 		a.startWrapped(t)
+	case o.Observed():
+		a.startObserved(t)
 	case outcome == brokerapi.Failed || outcome == brokerapi.Sent:
 		// It is over here; the broker has the report, or it waits in the spool.
 		a.endedBefore(o, outcome)
@@ -39,7 +41,8 @@ func (a *Agent) start(o mover.Orders) {
 	case o.Send:
 		s := mover.StartSender(mover.SenderOptions{
 			Clock: a.clock, Folder: folder, Book: t.ledger, Log: a.log, PeerTimeout: a.cfg.PeerTimeout,
-			Signals: a.signals, Started: memory.Started(),
+			Mechanisms: a.mechanisms,
+			Signals:    a.signals, Started: memory.Started(),
 		}, o)
 		t.mover, t.progress = s, s.Progress
 	default:

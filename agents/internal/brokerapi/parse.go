@@ -62,6 +62,8 @@ func (a Assignment) check() error {
 		return fmt.Errorf("role send without source_path")
 	case a.Mode == Managed && a.Role == Receive && a.DestinationPath == nil:
 		return fmt.Errorf("role receive without destination_path")
+	case a.Mode == Observed && a.Role == Send && a.Match == nil:
+		return fmt.Errorf("mode observed without match")
 	case a.Role != Send && a.Role != Receive:
 		return fmt.Errorf("role %q", a.Role)
 	case a.VolumeBytes < 0:

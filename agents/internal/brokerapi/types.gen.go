@@ -431,6 +431,11 @@ type TakenReport struct {
 	TransferID string `json:"transfer_id"`
 }
 
+// DownloadV1AgentsDownloadPlatformGetParams defines parameters for DownloadV1AgentsDownloadPlatformGet.
+type DownloadV1AgentsDownloadPlatformGetParams struct {
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
 // ReadAssignmentsV1AgentsHostAssignmentsGetParams defines parameters for ReadAssignmentsV1AgentsHostAssignmentsGet.
 type ReadAssignmentsV1AgentsHostAssignmentsGetParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`

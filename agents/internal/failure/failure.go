@@ -27,6 +27,7 @@ const (
 	Internal          = "internal"
 
 	MechanismUnavailable = "mechanism_unavailable"
+	NothingObserved      = "nothing_observed"
 )
 
 // Failure ends a transfer: trying again would not help.

@@ -26,6 +26,7 @@ type clamp struct {
 	socket Socket
 	share
 	factor float64 // window = factor x rate x RTT
+	sent   uint64  // bytes, when last looked at
 	acked  int64
 	since  int64 // µs: when acked was taken
 	held   int   // bytes of SO_SNDBUF
@@ -44,7 +45,7 @@ func (b *buffer) Attach(s Socket) error {
 		return nil
 	}
 	made := &clamp{socket: s, factor: 1}
-	if err := inspect(s, func(info *unix.TCPInfo) { made.acked = tcpsock.Acked(info) }); err != nil {
+	if err := inspect(s, func(info *unix.TCPInfo) { made.sent = info.Bytes_sent }); err != nil {
 		return err
 	}
 	b.clamps = append(b.clamps, made)
@@ -77,9 +78,10 @@ func (b *buffer) Balance(now int64) error {
 				c.learn(acked-c.acked, span)
 				c.since, c.acked = now, acked
 			}
-			if before != 0 {
-				c.saw(min(schedule.Volume(c.rateBps, now-before), int64(info.Delivery_rate)*(now-before)/1_000_000), now-before)
+			if before != 0 && now > before {
+				c.saw(int64(info.Bytes_sent-min(c.sent, info.Bytes_sent)), now-before)
 			}
+			c.sent = info.Bytes_sent
 		})
 		if err != nil {
 			return err

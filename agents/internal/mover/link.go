@@ -29,6 +29,10 @@ type link struct {
 	once sync.Once
 }
 
+// controls are the congestion controls to take, the best first. bbr, where it is the default, probes: it halts for 200 ms
+// every 10 s and paces by its own estimate. Cubic and reno leave the pace to us.
+var controls = []string{"cubic", "reno"}
+
 // connect opens the connection of one attempt, up to RESUME.
 func (s *Sender) connect(ctx context.Context, o *Orders) (*link, error) {
 	dialer := net.Dialer{Timeout: handshakeTimeout, KeepAlive: -1}
@@ -56,9 +60,7 @@ func (s *Sender) shakeHands(ctx context.Context, plain *net.TCPConn, o *Orders) 
 	if err != nil {
 		return nil, err
 	}
-	// bbr, where it is the default, probes: it halts for 200 ms every 10 s and paces by its own estimate. Cubic and
-	// reno leave the pace to us.
-	control, err := tcp.ChooseCongestionControl("cubic", "reno")
+	control, err := tcp.ChooseCongestionControl(controls...)
 	if err != nil {
 		return nil, err
 	}

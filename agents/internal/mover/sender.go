@@ -310,10 +310,13 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 
 // drain waits until everything that was written is acknowledged by the peer's kernel, and frees the link then.
 func (s *Sender) drain(l *link, cause signal.Cause) {
+	begin := time.Now()
 	for len(s.currentOrders().EndSignals) > 0 {
 		inFlight, err := l.tcp.InFlight()
 		if err == nil && inFlight == 0 {
 			s.tail.Release(0, cause)
+			info, _ := l.tcp.Info()
+			s.log.Debug("acknowledged", "after", time.Since(begin), "tcp", info)
 			return
 		}
 		now := s.clock.Now()

@@ -4,6 +4,7 @@ package mover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type transmission struct {
 	asked     mechanism.Name // by the orders that limiter was chosen for
 	rate      int64          // last asked of it
 	packet    int64          // payload of a full segment
+	warming   bool           // see warm.go
+	warmedAt  int64          // broker time
 	room      int64          // bytes that the kernel was asked to keep for what is in flight
 	started   bool
 	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
@@ -45,6 +48,9 @@ const blockedFor = 50 * time.Millisecond
 
 // standing is how often a transfer that waits for a signal looks whether one is expected.
 const standing int64 = 1_000_000 // µs
+
+// overdue is how soon a signal is expected that should have been here.
+const overdue int64 = 5_000 // µs
 
 // shortfallEvery is how often a running transfer asks itself whether the plan still carries the rest.
 const shortfallEvery int64 = 200_000 // µs
@@ -88,7 +94,7 @@ func (t *transmission) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := t.pace(decision.RateBps); err != nil {
+		if err := errors.Join(t.warmed(), t.pace(decision.RateBps)); err != nil {
 			return err
 		}
 		allowed, wakeAt, err := t.allowed(now, decision, int64(len(frame)))
@@ -201,11 +207,11 @@ func (t *transmission) stand(ctx context.Context, now int64, frame []byte) (sent
 	}
 	lookAt := now + standing
 	if begin := t.gate.Expected(); begin < schedule.Forever {
-		if sent, lookAt, err = t.warm(now, max(begin, now), t.plan.RateAt(t.plan.Begin()), frame); err != nil {
+		if sent, lookAt, err = t.warm(now, max(begin, now+overdue), t.plan.RateAt(t.plan.Begin()), frame); err != nil {
 			return sent, err
 		}
 	}
-	return sent, t.wait(ctx, micros(max(lookAt-now, 2*precise.Microseconds())))
+	return sent, t.wait(ctx, micros(min(lookAt-now, standing)))
 }
 
 // nap is how long to wait for an instant: not beyond the booked end, at which successors learn how it goes on.

@@ -22,15 +22,31 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 	if lead := pacer.WarmLead(rateBps, path); begin-now > lead {
 		return 0, begin - lead, nil
 	}
+	if !t.warming {
+		// Cubic ends the doubling when acknowledgements come late by an eighth of the round trip, as they do for tiny
+		// segments. Reno doubles until something is lost.
+		t.warming = true
+		if _, err := t.link.tcp.ChooseCongestionControl("reno"); err != nil {
+			return 0, begin, fmt.Errorf("send: %w", err)
+		}
+		if err := t.pace(rateBps); err != nil {
+			return 0, begin, err
+		}
+	}
 	if info.Snd_cwnd >= info.Snd_ssthresh { // a round trip brings one segment more, not twice as many
 		path.Window = max(path.Window, pacer.WindowFor(rateBps, path))
 	}
-	if err := t.pace(rateBps); err != nil {
-		return 0, begin, err
-	}
-	segments, after := pacer.Warm(rateBps, path)
+	segments, after := pacer.Warm(rateBps, path, now-t.warmedAt)
+	t.warmedAt = now
 	if after == 0 {
-		return 0, begin, nil
+		// The window shrinks when nothing was sent for a retransmission time-out; while the start is waited for, a byte
+		// now and then shows how wide it is.
+		after = int64(info.Rto) / 2
+		if idle := int64(info.Last_data_sent) * 1000; idle >= after {
+			segments = 1
+		} else {
+			after -= idle
+		}
 	}
 	for range min(segments, int64(len(frame))-1) {
 		n, err := t.link.conn.Write(frame[sent : sent+1])
@@ -39,6 +55,16 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 		}
 	}
 	return sent, min(begin, now+after), nil
+}
+
+// warmed ends warming up, if there was any.
+func (t *transmission) warmed() error {
+	if !t.warming {
+		return nil
+	}
+	t.warming = false
+	_, err := t.link.tcp.ChooseCongestionControl(controls...)
+	return err
 }
 
 // makeRoom lets the kernel keep what a rate has in flight: its own tuning stops at tcp_wmem.

@@ -36,9 +36,10 @@ func WindowFor(rateBps int64, path Path) int64 {
 	return min(need, max(schedule.Volume(rateBps, 1_000_000)/warmShare/TinyWire, unpaced))
 }
 
-// WarmLead is how long before a segment warming up must begin, in µs: a round trip for each doubling, and one to spare.
+// WarmLead is how long before a segment warming up must begin, in µs: a round trip for each doubling, and one for
+// packets that leave spread over it.
 func WarmLead(rateBps int64, path Path) int64 {
-	want, window, rounds := WindowFor(rateBps, path), max(path.Window, 1), int64(2)
+	want, window, rounds := WindowFor(rateBps, path), max(path.Window, 1), int64(1)
 	for window < want {
 		window *= 2
 		rounds++
@@ -46,15 +47,21 @@ func WarmLead(rateBps int64, path Path) int64 {
 	return rounds*(path.RTT+path.RTT/8) + 2*warmEvery
 }
 
-// warmEvery is how often warming up looks.
-const warmEvery int64 = 1_000 // µs
+const (
+	// warmEvery is how often warming up looks, and mostLook the longest time that one look makes good.
+	warmEvery int64 = 1_000  // µs
+	mostLook  int64 = 10_000 // µs
+)
 
-// Warm says how many segments of one byte may leave now, and when to ask again: 0 when the window is wide enough. They leave
-// no faster than the packets of the booked rate will.
-func Warm(rateBps int64, path Path) (segments, askAfter int64) {
-	if want := WindowFor(rateBps, path); path.Window >= want && path.Sent >= unpaced {
+// Warm says how many segments of one byte may leave now, so many microseconds after it was asked last, and when to ask
+// again: 0 when the window is wide enough. They leave no faster than the packets of the booked rate will.
+func Warm(rateBps int64, path Path, since int64) (segments, askAfter int64) {
+	want := WindowFor(rateBps, path)
+	if path.Window >= want && path.Sent >= unpaced {
 		return 0, 0
 	}
-	perLook := schedule.Volume(rateBps, warmEvery)/max(path.Packet, 1) + 1
-	return max(0, min(path.Window-path.InFlight, perLook)), warmEvery
+	// Every segment that is on the way will widen the window by one.
+	lacking := max(want-path.Window-path.InFlight, unpaced-path.Sent)
+	perLook := schedule.Volume(rateBps, max(warmEvery, min(since, mostLook)))/max(path.Packet, 1) + 1
+	return max(0, min(path.Window-path.InFlight, lacking, perLook)), warmEvery
 }

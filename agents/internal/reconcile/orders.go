@@ -19,7 +19,7 @@ func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
 	}
 	var wanted []mover.Orders
 	for _, a := range doc.Assignments {
-		foreign := (a.Mode == brokerapi.Wrapped || a.Mode == brokerapi.Observed && a.Match != nil) && a.Role == brokerapi.Send
+		foreign := (a.Mode == brokerapi.Wrapped || a.Mode == brokerapi.Observed) && a.Role == brokerapi.Send
 		if a.Mode != brokerapi.Managed && !foreign {
 			continue
 		}
@@ -38,7 +38,7 @@ func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
 	if a.Mechanism != nil {
 		o.Mechanism = mechanism.Name(*a.Mechanism)
 	}
-	if a.Mode == brokerapi.Observed {
+	if a.Mode == brokerapi.Observed && a.Match != nil {
 		o.Match = match(*a.Match, a.Peer)
 	}
 	if a.Peer.TLSFingerprint != nil {

@@ -80,13 +80,19 @@ func TestOrdersFromTheDocument(t *testing.T) {
 		{TransferID: "tr_1", Role: brokerapi.Receive, Mode: brokerapi.Managed, DestinationPath: &path, Key: "6b",
 			VolumeBytes: 5, PlanRevision: 2, Peer: brokerapi.Peer{Host: "h", DataAddress: "h:1", TLSFingerprint: &finger},
 			Segments: []brokerapi.AssignedSegment{{Begin: begin, End: begin.Add(time.Second), RateBps: 8}}},
-		{TransferID: "tr_2", Role: brokerapi.Send, Mode: brokerapi.Wrapped, SourcePath: &path},
+		{TransferID: "tr_2", Role: brokerapi.Receive, Mode: brokerapi.Wrapped, SourcePath: &path},
+		{TransferID: "tr_3", Role: brokerapi.Send, Mode: brokerapi.Observed, Peer: brokerapi.Peer{DataAddress: "[2001:db8::7]:7411"},
+			Match: &brokerapi.FlowMatchOut{Protocol: "udp", SourcePorts: new("9-10")}},
+		{TransferID: "tr_4", Role: brokerapi.Receive, Mode: brokerapi.Observed, Match: &brokerapi.FlowMatchOut{Protocol: "udp"}},
 	}}
 	want := mover.Orders{Transfer: "tr_1", Path: path, Volume: 5, Key: "k", Peer: mover.Peer{Host: "h", Address: "h:1", Fingerprint: "ff"},
 		Revision: 2, Fallback: 7, Segments: []schedule.Segment{{Begin: begin.UnixMicro(), End: begin.UnixMicro() + 1_000_000, RateBps: 8}}}
 	got := Wanted(doc, -1)
-	if len(got) != 1 || !got[0].Equal(want) {
+	if len(got) != 2 || !got[0].Equal(want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if seen := (mover.Match{Protocol: "udp", Address: "2001:db8::7", SourcePorts: "9-10"}); got[1].Match != seen || !got[1].Observed() || got[0].Observed() {
+		t.Errorf("observed: %+v", got[1])
 	}
 	if own := Wanted(doc, 0); own[0].Fallback != 0 {
 		t.Errorf("the agent's own fallback of 0 became %d", own[0].Fallback)

@@ -43,7 +43,7 @@ func difference(want wishes, have kernel) []Operation {
 		steps = append(steps, toHave(device, want[device], have.on(device))...)
 	}
 	for _, device := range slices.Sorted(maps.Keys(have)) {
-		if _, wanted := want[device]; !wanted && ours(have[device].root) {
+		if _, wanted := want[device]; !wanted && ours(have[device].root) && !have[device].spared {
 			steps = append(steps, step{deleteRoot, Operation{Verb: Delete, Device: device}})
 		}
 	}

@@ -142,7 +142,7 @@ func TestShape(t *testing.T) {
 	for rate, want := range map[int64]Shape{
 		10_000:          {10_000, time.Millisecond, 1514},
 		1_000_000_000:   {1_000_000_000, time.Millisecond, 125_000},
-		100_000_000_001: {100_000_000_000, time.Millisecond, 200_000},
+		100_000_000_001: {100_000_000_008, time.Millisecond, 200_000},
 	} {
 		if got := shape(rate, time.Millisecond); got != want {
 			t.Errorf("%d: %+v, want %+v", rate, got, want)

@@ -83,7 +83,7 @@ func TestKernelCrashAtEveryStep(t *testing.T) {
 				t.Errorf("state %d after %d operations: %d more to do", i+1, after, more)
 			}
 			for owner, class := range next {
-				if r, err := s.Read(owner); err != nil || r.RateBps != class.RateBps/8*8 {
+				if r, err := s.Read(owner); err != nil || r.RateBps != (class.RateBps+7)/8*8 {
 					t.Errorf("%s: %+v, %v", owner, r, err)
 				}
 			}

@@ -30,7 +30,7 @@ func shape(rateBps int64, tick time.Duration) Shape {
 	burst := (tick + bucketUnit - 1) / bucketUnit * bucketUnit
 	bytes := float64(rateBps) / 8 * burst.Seconds()
 	return Shape{
-		RateBps: rateBps / 8 * 8, // the kernel counts bytes per second
+		RateBps: (rateBps + 7) / 8 * 8, // the kernel counts bytes per second
 		Burst:   burst,
 		Quantum: uint32(min(max(bytes, leastQuantum), quantumMost)),
 	}

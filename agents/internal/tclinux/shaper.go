@@ -29,6 +29,7 @@ type Shaper struct {
 	wanted map[string]Class
 	at     map[string]place // where the class of each owner is, or will be
 	before map[string]sent  // what left by classes that an owner had before
+	left   left             // by an earlier process, spared until Sweep
 	closed bool
 }
 
@@ -54,13 +55,17 @@ type Reading struct {
 // ErrClosed is answered after Close.
 var ErrClosed = errors.New("the shaper is closed")
 
-// Open makes this process the one that shapes here. What an earlier process left stays until the first Sync, which takes
-// over classes whose filters are the wanted ones, counters included, and removes the rest.
+// Open makes this process the one that shapes here. What an earlier process left stays until Sweep; whoever wants a class
+// with the same filters before that gets it, counters included.
 func Open(system System) (*Shaper, error) {
 	if err := system.Lock(); err != nil {
 		return nil, err
 	}
-	return &Shaper{system: system, wanted: map[string]Class{}, at: map[string]place{}, before: map[string]sent{}}, nil
+	have, err := look(system)
+	if err != nil {
+		return nil, err
+	}
+	return &Shaper{system: system, wanted: map[string]Class{}, at: map[string]place{}, before: map[string]sent{}, left: leftIn(have)}, nil
 }
 
 // Want sets what an owner wants from the next Sync on. It is refused when it makes no sense, when there is no way to the
@@ -187,6 +192,7 @@ func (s *Shaper) Close() error {
 		return nil
 	}
 	clear(s.wanted)
+	s.left = left{}
 	_, err := s.sync()
 	s.closed = true
 	return errors.Join(err, s.system.Close())

@@ -3,8 +3,10 @@
 package tclinux
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"bandwidthbroker/agents/internal/wirerate"
 )
@@ -87,11 +89,16 @@ func (s *Shaper) PacesByFQ(to netip.Addr) error {
 	if s.closed {
 		return ErrClosed
 	}
-	device, err := s.system.Route(to)
+	return PacesByFQ(s.system, to)
+}
+
+// PacesByFQ is the same for who does not shape: it needs no privilege.
+func PacesByFQ(system System, to netip.Addr) error {
+	device, err := system.Route(to)
 	if err != nil {
 		return err
 	}
-	roots, err := s.system.Roots()
+	roots, err := system.Roots()
 	if err != nil {
 		return err
 	}
@@ -100,4 +107,19 @@ func (s *Shaper) PacesByFQ(to netip.Addr) error {
 			device, root.Kind, device)
 	}
 	return nil
+}
+
+// ErrNoFQ says that no device has the fq qdisc.
+var ErrNoFQ = errors.New("no device has the qdisc fq, which the administrator would choose: tc qdisc replace dev DEVICE root fq")
+
+// AnyFQ says whether any device has the fq qdisc: nil, or why none has.
+func AnyFQ(system System) error {
+	if err := system.Probe(fq); errors.Is(err, ErrNoQdisc) {
+		return err
+	}
+	roots, err := system.Roots()
+	if err == nil && !slices.ContainsFunc(roots, pacesByFQ) {
+		err = ErrNoFQ
+	}
+	return err
 }

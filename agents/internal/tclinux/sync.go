@@ -21,7 +21,7 @@ func (s *Shaper) Sync() ([]Operation, error) {
 }
 
 func (s *Shaper) sync() ([]Operation, error) {
-	have, err := s.look()
+	have, err := look(s.system)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +35,23 @@ func (s *Shaper) sync() ([]Operation, error) {
 			delete(devices, device)
 		}
 	}
-	left := s.settle(devices, have)
-	done, failed := s.carryOut(difference(s.wants(devices), have))
+	gone := s.settle(devices, have)
+	s.left.adopt(s.at)
+	done, failed := s.carryOut(difference(s.wants(devices), s.left.hide(have)))
 	s.forgetMissing(have, done)
-	s.addUp(left)
+	s.addUp(gone)
 	return done, errors.Join(append(failures, failed...)...)
+}
+
+// Sweep is Sync, and removes what an earlier process left. It comes when everybody has said what is wanted.
+func (s *Shaper) Sweep() ([]Operation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	s.left = left{}
+	return s.sync()
 }
 
 // kernel is what was found there.
@@ -49,6 +61,7 @@ type found struct {
 	root    Qdisc
 	classes []KernelClass
 	filters []KernelFilter
+	spared  bool // whatever is wanted, the root qdisc stays
 }
 
 func (k kernel) on(device string) *found {
@@ -67,8 +80,8 @@ func (f *found) class(minor uint16) KernelClass {
 	return KernelClass{}
 }
 
-func (s *Shaper) look() (kernel, error) {
-	roots, err := s.system.Roots()
+func look(system System) (kernel, error) {
+	roots, err := system.Roots()
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +92,10 @@ func (s *Shaper) look() (kernel, error) {
 		if !ours(root) {
 			continue
 		}
-		if f.classes, err = s.system.Classes(root.Device); err != nil {
+		if f.classes, err = system.Classes(root.Device); err != nil {
 			return nil, err
 		}
-		if f.filters, err = s.system.Filters(root.Device); err != nil {
+		if f.filters, err = system.Filters(root.Device); err != nil {
 			return nil, err
 		}
 	}
@@ -113,8 +126,8 @@ func (s *Shaper) route(have kernel) (devices map[string][]string, failures []err
 
 // settle gives every owner a class number: the one it has, else that of a class which an earlier process left and whose
 // filters are the wanted ones, else the lowest that nothing has. It answers the classes that owners leave for new ones.
-func (s *Shaper) settle(devices map[string][]string, have kernel) (left map[string]KernelClass) {
-	left = map[string]KernelClass{}
+func (s *Shaper) settle(devices map[string][]string, have kernel) (gone map[string]KernelClass) {
+	gone = map[string]KernelClass{}
 	old := s.at
 	s.at = map[string]place{}
 	for _, device := range slices.Sorted(maps.Keys(devices)) {
@@ -126,7 +139,7 @@ func (s *Shaper) settle(devices map[string][]string, have kernel) (left map[stri
 				switch c := have.on(device).class(p.minor); {
 				case !slices.Contains(devices[device], owner):
 				case indebted(c, s.wanted[owner]):
-					left[owner] = c
+					gone[owner] = c
 				default:
 					s.at[owner] = p
 				}
@@ -136,15 +149,15 @@ func (s *Shaper) settle(devices map[string][]string, have kernel) (left map[stri
 			if _, placed := s.at[owner]; placed || s.wanted[owner].FQ {
 				continue
 			}
-			minor, left := leftOver(have.on(device), s.wanted[owner].Matches, taken)
-			if !left {
+			minor, found := leftOver(have.on(device), s.wanted[owner].Matches, taken)
+			if !found {
 				minor = free(have.on(device), taken)
 			}
 			taken[minor] = true
 			s.at[owner] = place{device, minor}
 		}
 	}
-	return left
+	return gone
 }
 
 // indebted classes make way for new ones when their rate is raised: what is sent at the higher rate would wait for the
@@ -154,8 +167,8 @@ func indebted(c KernelClass, want Class) bool {
 }
 
 // addUp keeps the count of an owner that has a new class.
-func (s *Shaper) addUp(left map[string]KernelClass) {
-	for owner, c := range left {
+func (s *Shaper) addUp(gone map[string]KernelClass) {
+	for owner, c := range gone {
 		if _, placed := s.at[owner]; placed {
 			b := s.before[owner]
 			s.before[owner] = sent{b.bytes + c.Bytes, b.packets + c.Packets, b.drops + c.Drops}

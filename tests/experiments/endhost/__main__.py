@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.experiments.endhost import setting
 from tests.experiments.endhost.report import write
 from tests.experiments.endhost.required import verdicts
-from tests.experiments.endhost.run import Mismatch, Notebook, Run, Steps
+from tests.experiments.endhost.run import Control, Echo, Mismatch, Notebook, Signalling, Steps
 
 DEFAULT_NOTES = Path(".endhost/runs.jsonl")
 # A machine on which every second run is discarded measures something else.
@@ -36,7 +36,9 @@ def main() -> int:
     arguments = _arguments()
     names = arguments.only.split(",") if arguments.only else [*setting.STRATEGIES, *EXTRA]
     rtts = [round(float(rtt) * 1000) for rtt in arguments.rtt.split(",")] if arguments.rtt else list(setting.RTTS_US)
-    if unknown := [n for n in names if n not in setting.STRATEGIES and n not in EXTRA] + [str(r) for r in rtts if r not in setting.RTTS_US]:
+    if unknown := [n for n in names if n not in setting.STRATEGIES and n not in EXTRA] + [
+        str(r) for r in rtts if r not in setting.RTTS_US
+    ]:
         sys.exit(f"endhost: unknown: {', '.join(unknown)}; there are {', '.join([*setting.STRATEGIES, *EXTRA])} at 0.1, 10, 100")
     if arguments.fresh and arguments.notes.exists():
         arguments.notes.rename(arguments.notes.with_suffix(f".{time.strftime('%Y%m%d-%H%M%S')}.jsonl"))
@@ -91,26 +93,40 @@ def _measure(notes: Notebook, names: Sequence[str], rtts: Sequence[int], repetit
     interruptible()
     with _progress(console, len(jobs)) as advance, stage() as set_up:
         rtt_now = None
+        left_out: set[str] = set()
         for label, rtt, job in jobs:
             if rtt != rtt_now:
                 set_up.set_rtt(rtt)
                 rtt_now = rtt
-                console.print(f"RTT {setting.rtt_label(rtt)}: measured {set_up.round_trip_us() / 1000:.3f} ms")
-            for attempt in range(1, _MOST_DISCARDED_IN_A_ROW + 1):
-                advance(f"{label}, {setting.rtt_label(rtt)}", 0)
-                record = job(set_up)
-                notes.add(record)
-                if getattr(record, "discarded", None) is None:
-                    break
-                console.print(f"{label}, {setting.rtt_label(rtt)}: discarded ({attempt}), {record.discarded}")
-            else:
-                sys.exit(f"endhost: {_MOST_DISCARDED_IN_A_ROW} discarded in a row: this machine is too busy now")
+                notes.add(Echo(rtt, set_up.round_trip_us()))
+            advance(f"{label}, {setting.rtt_label(rtt)}", 0)
+            if label not in left_out and (lacking := _repeat(job, set_up, notes, f"{label}, {setting.rtt_label(rtt)}", console)):
+                console.print(f"{label}: LEFT OUT, {lacking}")
+                left_out.add(label)
             advance("", 1)
+
+
+def _repeat(job: Callable[[Any], Any], set_up: Any, notes: Notebook, label: str, console: Console) -> str | None:
+    """Until a repetition counts. Answers why there can be none: a mechanism that this host has not."""
+    from broker.client import ProblemError
+
+    for attempt in range(1, _MOST_DISCARDED_IN_A_ROW + 1):
+        try:
+            record = job(set_up)
+        except ProblemError as problem:
+            if problem.code != "unsupported":
+                raise
+            return str(problem)
+        notes.add(record)
+        if getattr(record, "discarded", None) is None:
+            return None
+        console.print(f"{label}: discarded ({attempt}), {record.discarded}")
+    sys.exit(f"endhost: {_MOST_DISCARDED_IN_A_ROW} discarded in a row: this machine is too busy now")
 
 
 def _jobs(notes: Notebook, names: Sequence[str], rtt: int, repetitions: int) -> Iterator[Job]:
     """What is missing at one RTT: the strategies in turn, so that whatever drifts, drifts for all."""
-    from tests.experiments.endhost import steps, strategies
+    from tests.experiments.endhost import control, signalling, steps, strategies
 
     done = notes.done()
     for repetition in range(1, repetitions + 1):
@@ -123,9 +139,17 @@ def _jobs(notes: Notebook, names: Sequence[str], rtt: int, repetitions: int) -> 
         for mechanism in steps.MECHANISMS:
             for n in range(1 + sum(r.mechanism == mechanism for r in had), min(repetitions, steps.REPETITIONS) + 1):
                 yield f"steps-{mechanism}", rtt, lambda stage, m=mechanism, n=n: steps.run(stage, m, rtt, n)
+    if "signalling" in names and not any(isinstance(r, Signalling) and r.rtt_us == rtt for r in notes.records):
+        yield "signalling", rtt, lambda stage: signalling.run(stage, rtt)
+    # No matter of the round trip: once, beside the shortest.
+    if "control" in names and rtt == min(setting.RTTS_US):
+        measured = {r.mechanism for r in notes.records if isinstance(r, Control)}
+        for mechanism in control.MECHANISMS:
+            if mechanism not in measured:
+                yield f"control-{mechanism}", rtt, lambda stage, m=mechanism: control.run(stage, m)
 
 
-EXTRA = ("steps",)
+EXTRA = ("steps", "signalling", "control")
 
 
 @contextlib.contextmanager

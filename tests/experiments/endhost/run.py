@@ -70,6 +70,14 @@ class Signalling:
 
 
 @dataclass(frozen=True, slots=True)
+class Echo:
+    """The smallest round trip of small packets through the idle bottleneck: what was set, and what emulator and stacks add."""
+
+    rtt_us: int
+    measured_us: float
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """What the agent's own work cost while it held a sender of `rate_bps`."""
 
@@ -79,8 +87,8 @@ class Control:
     seconds: float
 
 
-Record = Run | Steps | Signalling | Control
-_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in (Run, Steps, Signalling, Control)}
+Record = Run | Steps | Signalling | Echo | Control
+_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in (Run, Steps, Signalling, Echo, Control)}
 
 
 class Notebook:

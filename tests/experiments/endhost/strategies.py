@@ -18,8 +18,8 @@ from tests.experiments.endhost.watch import Watch
 
 ROOT = Path(__file__).parents[3]
 
-# What comes before the first payload byte of a connection: HELLO and PROOF.
-HANDSHAKE_BYTES = 4_096
+# Less than that comes before the booked start: HELLO, PROOF, and the single bytes by which an agent opens its congestion window.
+HANDSHAKE_BYTES = 16_384
 _COARSE_S, _FINE_S = 0.010, 0.001
 _FINE_FROM = 0.95  # of the volume
 _QUIET_S = 0.02
@@ -49,7 +49,9 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     begin_us, flows, rates, finish = begin(stage, strategy, rtt_us, sizes)
     blind_us = look(flows, begin_us, ideal_us(rtt_us), fine=strategy.signal is not None)
     finish()
-    time.sleep(max(0, begin_us / 1e6 + max(flow.watch.last_us(flow.size) - begin_us for flow in flows) / 1e6 + _TRACE_LAG_S - time.time()))
+    time.sleep(
+        max(0, begin_us / 1e6 + max(flow.watch.last_us(flow.size) - begin_us for flow in flows) / 1e6 + _TRACE_LAG_S - time.time())
+    )
     emulator = stage.emulator().since(before)
     parts = [part(flow, begin_us, rtt_us) for flow in flows]
     last = [part.last_us for part in parts]
@@ -114,7 +116,17 @@ def _plain(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) 
 def _mover(stage: Stage, host: str, role: str, where: str, path: Path, after: Any = None) -> "subprocess.Popen[str]":
     if after is not None:
         assert after.stdout.readline() == "ready\n"
-    command = ["chrt", "--fifo", str(AGENT_PRIORITY), sys.executable, "-m", "tests.experiments.endhost.plain", role, where, str(path)]
+    command = [
+        "chrt",
+        "--fifo",
+        str(AGENT_PRIORITY),
+        sys.executable,
+        "-m",
+        "tests.experiments.endhost.plain",
+        role,
+        where,
+        str(path),
+    ]
     return stage.lab.host(host).start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

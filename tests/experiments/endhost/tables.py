@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from tests.experiments.endhost.analysis import Summary, percentile, summaries
 from tests.experiments.endhost.required import Verdict
-from tests.experiments.endhost.run import Record, Run, Signalling, Steps
+from tests.experiments.endhost.run import Echo, Record, Run, Signalling, Steps
 from tests.experiments.endhost.setting import RTTS_US, STRATEGIES, rtt_label
 
 _PAPER = {"ifs": "IFS", **dict.fromkeys(("vifi-clock", "vifi-direct", "vifi-broker"), "ViFi")}
@@ -31,6 +31,8 @@ def report(records: Sequence[Record], judged: Iterable[Verdict]) -> str:
         _steps([record for record in records if isinstance(record, Steps) and record.discarded is None]),
         "\n### What a start signal costs (figures 4, 5)\n",
         _signals([record for record in records if isinstance(record, Signalling)]),
+        "\n### Round trips of a small packet on the idle link\n",
+        _echoes([record for record in records if isinstance(record, Echo)]),
         "\n### Required figures\n",
         _judged(judged),
         "\n### Discarded runs\n",
@@ -109,6 +111,11 @@ def _signals(records: Iterable[Signalling]) -> str:
             + [f"{1.5 * record.rtt_us / 1000:g} ms", f"{spread[0] / record.rtt_us:.2f}"]
         )
     return table(["RTT", "signals", "mean", "median", "99 %", "1.5 RTT", "mean / RTT"], rows)
+
+
+def _echoes(records: Iterable[Echo]) -> str:
+    found = {record.rtt_us: record.measured_us for record in records}
+    return table(["set", "measured"], [[rtt_label(rtt), f"{found[rtt] / 1000:.3f} ms"] for rtt in RTTS_US if rtt in found])
 
 
 def _judged(judged: Iterable[Verdict]) -> str:
