@@ -70,7 +70,7 @@ def enrol(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the command with which the host's administrator makes it known to the broker.
+    """Print the command with which the host's administrator installs the agent and makes the host known to the broker.
 
     It carries a one-time token in its environment, where other users of the host cannot see it. A host that enrols again gets a new
     identity; the old one ends.
@@ -82,15 +82,17 @@ def enrol(
     with context.broker(state_dir, as_json) as broker:
         made = broker.enrolment_token(name, node, nic, -(-ttl // US_PER_S))
         url = broker.url
-    # The leading space keeps it out of the history of shells that are set so; `read` keeps it out of the others, too.
-    command = (
-        f"BWB_ENROLMENT_TOKEN={made['token']} bwb-agent enrol --broker {shlex.quote(url)} "
-        f"--state-dir /var/lib/bwb --advertise {shlex.quote(name)}:7411 --tls"
-    )
+    # `sudo NAME=VALUE` would show the token to everybody who lists processes, and write it to sudo's log.
+    carrying = f"BWB_ENROLMENT_TOKEN={made['token']} sudo --preserve-env=BWB_ENROLMENT_TOKEN"
+    options = f"--advertise {shlex.quote(name)}:7411 --tls"
+    install = f"curl -fsS {shlex.quote(f'{url}/v1/agents/install.sh')} | {carrying} sh -s -- {options}"
+    command = f"{carrying} -u bwb bwb-agent enrol --broker {shlex.quote(url)} --state-dir /var/lib/bwb {options}"
     if as_json:
-        context.show_json({**made, "command": command})
+        context.show_json({**made, "install": install, "command": command})
         return
     context.remark(f"on {name}, before {made['expires']} (good for one use):")
+    typer.echo(f" {install}")  # the leading space keeps it out of the history of shells that are set so
+    context.remark("or, where the package bwb-agent is installed:")
     typer.echo(f" {command}")
     if "//127." in url or "//localhost" in url or "//[::1]" in url:
         context.remark("this broker listens on this machine only: for other hosts, run it with --host", "yellow")

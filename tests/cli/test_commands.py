@@ -191,13 +191,20 @@ def test_the_calendar_is_a_plot(bwb: Bwb, link: str, ends: Ends) -> None:
 # -- hosts -------------------------------------------------------------------------------------------------------------------------------
 
 
-def test_enrol_prints_a_command_with_the_token_in_its_environment(bwb: Bwb, link: str, ends: Ends, live: Live) -> None:
+def test_enrol_prints_commands_with_the_token_in_their_environment(bwb: Bwb, link: str, ends: Ends, live: Live) -> None:
     ran = bwb("host", "enrol", f"dtn-{link}", "--node", ends[0], "--nic", "25G", "--ttl", "2d")
-    command = ran.out.strip()
-    variable, program = command.split(" ", 1)
-    assert variable.startswith("BWB_ENROLMENT_TOKEN=bwe_")
-    assert program.startswith(f"bwb-agent enrol --broker {live.url} ")
-    assert "bwe_" not in program
+    install, command = (line.strip() for line in ran.out.splitlines())
+    download, install = install.split(" | ")
+    assert download == f"curl -fsS {live.url}/v1/agents/install.sh"
+    for line, wanted in (
+        (install, f"sh -s -- --advertise dtn-{link}:7411 --tls"),
+        (command, f"-u bwb bwb-agent enrol --broker {live.url} "),
+    ):
+        variable, program = line.split(" ", 1)
+        assert variable.startswith("BWB_ENROLMENT_TOKEN=bwe_") and "bwe_" not in program, (
+            "what follows is in every list of processes"
+        )
+        assert program.startswith(f"sudo --preserve-env=BWB_ENROLMENT_TOKEN {wanted}")
     assert "bwe_" not in ran.err
     assert "no link of the network touches" in bwb("host", "enrol", "dtn", "--node", "nowhere", "--nic", "25G", code=1).err
 

@@ -4,6 +4,8 @@
 import json
 from typing import Any
 
+import httpx
+
 from broker.planners import PLANNERS
 from tests.cli.conftest import Bwb
 from tests.live import Live
@@ -80,3 +82,43 @@ def test_preemption(bwb: Bwb, ends: Ends) -> None:
     shown = bwb("transfer", "show", low["id"]).out
     assert "preempted" in shown and high["id"] in shown and "best effort" in shown
     assert json.loads(bwb("transfer", "show", low["id"], "--json").out)["waiting_reason"]["code"] == "preempted"
+
+
+def enrolled(bwb: Bwb, live: Live, ends: Ends) -> Ends:
+    """A host at each end, whose agents never say a word."""
+    names = f"dtn-{ends[0]}", f"dtn-{ends[1]}"
+    for name, node in zip(names, ends, strict=True):
+        token = bwb("host", "enrol", name, "--node", node, "--nic", "25G", "--json").json["token"]
+        body = {"token": token, "data_address": "127.0.0.1:7411"}
+        assert httpx.post(f"{live.url}/v1/agents/enrol", json=body).status_code == 201
+    return names
+
+
+def test_one_after_the_other(bwb: Bwb, live: Live, ends: Ends) -> None:
+    hosts = enrolled(bwb, live, ends)
+    file = ("--path", "x.h5", "--size", "1G")
+    first = submit(bwb, hosts, *file)
+    chained = (
+        "--after",
+        first["id"],
+        "--signal",
+        "broker",
+        "--signal-timeout",
+        "1500ms",
+        "--on-timeout",
+        "cancel",
+        "--on-overrun",
+        "fallback",
+    )
+    second = submit(bwb, hosts, *file, *chained)
+    assert (second["after"], second["plan"]["start"] >= first["plan"]["finish"]) == (first["id"], True)
+    assert second["signal"] == {"kind": "broker", "timeout_s": 1.5, "on_timeout": "cancel", "on_overrun": "fallback"}
+    shown = bwb("transfer", "show", second["id"]).out
+    assert f"after     {first['id']}" in shown and "waiting_for_predecessor" in shown
+    assert "broker; without one after 1.5s: cancel; if that one needs longer: fallback" in shown
+    assert "signal" not in bwb("transfer", "show", first["id"]).out
+    third = submit(bwb, hosts, *file, "--after", second["id"])
+    assert third["signal"] == {"kind": "direct", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
+    assert "after: there is no transfer 'tr_none'" in bwb("transfer", "submit", *hosts, *file, "--after", "tr_none", code=1).err
+    assert "signal:" in bwb("transfer", "submit", *hosts, *file, "--signal", "direct", code=1).err
+    bwb("transfer", "submit", *hosts, *file, "--after", first["id"], "--signal", "smoke", code=2)

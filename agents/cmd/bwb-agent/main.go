@@ -63,7 +63,7 @@ Everything it remembers is in the state folder. Its log goes to standard error.`
 		SilenceErrors: true,
 		Version:       version,
 	}
-	cmd.AddCommand(enrolCommand(), runCommand(), execCommand(), shimCommand(), statusCommand(), signalEchoCommand(), signalPingCommand(), versionCommand())
+	cmd.AddCommand(enrolCommand(), runCommand(), execCommand(), shimCommand(), statusCommand(), doctorCommand(), signalEchoCommand(), signalPingCommand(), versionCommand())
 	return cmd
 }
 

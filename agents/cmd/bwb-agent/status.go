@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"bandwidthbroker/agents/internal/agent"
 	"bandwidthbroker/agents/internal/agentstate"
+	"bandwidthbroker/agents/internal/mechanism"
 )
 
 func statusCommand() *cobra.Command {
@@ -68,18 +70,50 @@ func show(w io.Writer, s agent.Status) error {
 	}
 	fmt.Fprintf(w, "data address %s; revision %d; broker last spoken to %s; clock offset %d us (+-%d); %d reports waiting\n",
 		s.DataAddress, s.Revision, s.BrokerSpokenAt.Format(time.RFC3339), s.ClockOffsetUs, s.ClockErrorUs, s.ReportsWaiting)
-	if len(s.Transfers) == 0 {
-		return nil
+	fmt.Fprintln(w, mechanismLine(s.Mechanisms))
+	if err := showClasses(w, s.Classes); err != nil || len(s.Transfers) == 0 {
+		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "TRANSFER\tROLE\tPEER\tDONE\tRATE\tSTATE\tPATH")
+	fmt.Fprintln(table, "TRANSFER\tMODE\tROLE\tPEER\tDONE\tRATE\tSTATE\tPATH")
 	for _, t := range s.Transfers {
 		share := 100.0
 		if t.VolumeBytes > 0 {
 			share = 100 * float64(t.Bytes) / float64(t.VolumeBytes)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.1f %%\t%.1f Mbit/s\t%s\t%s\n", t.Transfer, t.Role, t.Peer, share,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.1f %%\t%.1f Mbit/s\t%s\t%s\n", t.Transfer, t.Mode, t.Role, t.Peer, share,
 			float64(t.AppliedRateBps)/1e6, word(t), t.Path)
+	}
+	return table.Flush()
+}
+
+// mechanismLine says what holds rates on this host, and why the rest does not.
+func mechanismLine(all []mechanism.Report) string {
+	var can, cannot []string
+	for _, m := range all {
+		if m.Available {
+			can = append(can, string(m.Name))
+		} else {
+			cannot = append(cannot, fmt.Sprintf("%s: %s", m.Name, m.Reason))
+		}
+	}
+	line := "mechanisms " + strings.Join(can, ", ")
+	if len(cannot) > 0 {
+		line += "; not " + strings.Join(cannot, "; not ")
+	}
+	return line
+}
+
+// showClasses shows what the kernel holds for this agent's transfers.
+func showClasses(w io.Writer, classes []agent.ClassStatus) error {
+	if len(classes) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "CLASS\tTRANSFER\tRATE WITH HEADERS\tSENT\tPACKETS\tDROPPED\tWAITING")
+	for _, c := range classes {
+		fmt.Fprintf(table, "%s %x:%x\t%s\t%.1f Mbit/s\t%.1f MB\t%d\t%d\t%d B\n", c.Device, c.ID>>16, c.ID&0xffff, c.Transfer,
+			float64(c.RateBps)/1e6, float64(c.Bytes)/1e6, c.Packets, c.Drops, c.Backlog)
 	}
 	return table.Flush()
 }

@@ -78,7 +78,8 @@ unread_us, run_queue_us): when it did not get a processor in time, throw the mea
 	flags.StringVar(&f.control, "control", "", "unix `socket` to take orders on; it appears when the link is up")
 	flags.StringVar(&f.options.Trace, "trace", "", "CSV `file`: bytes offered, forwarded and dropped per 10 ms, direction and flow")
 	flags.BoolVar(&f.asJSON, "json", false, "print statistics as JSON at the end")
-	flags.BoolVar(&f.options.Realtime, "realtime", false, "run before all ordinary processes (SCHED_FIFO)")
+	flags.StringVar((*string)(&f.options.Realtime), "realtime", "no", "run before all ordinary processes (SCHED_FIFO): yes, no, or try")
+	flags.Lookup("realtime").NoOptDefVal = string(emulate.Required)
 	flags.DurationVar(&f.options.Spin, "spin", 5*time.Microsecond, "look at the clock instead of sleeping for waits this short")
 	flags.BoolVar(&f.untilStdin, "until-stdin-closes", false, "end when standard input does: with the program that started this one")
 	return cmd

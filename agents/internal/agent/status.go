@@ -9,32 +9,39 @@ import (
 
 	"bandwidthbroker/agents/internal/agentstate"
 	"bandwidthbroker/agents/internal/atomicfile"
+	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/mover"
+	"bandwidthbroker/agents/internal/tclinux"
 )
 
 // Status is what `bwb-agent status` shows: written by the running agent whenever it has spoken with the broker.
 type Status struct {
-	At             time.Time        `json:"at"`
-	Version        string           `json:"version"`
-	Host           string           `json:"host"`
-	Node           string           `json:"node"`
-	Broker         string           `json:"broker"`
-	DataAddress    string           `json:"data_address"`
-	Revision       int64            `json:"revision"`
-	BrokerSpokenAt time.Time        `json:"broker_spoken_at"`
-	ClockOffsetUs  int64            `json:"clock_offset_us"`
-	ClockErrorUs   int64            `json:"clock_error_us"`
-	ReportsWaiting int              `json:"reports_waiting"`
-	Operations     int              `json:"operations"`
-	Signals        SignalStatus     `json:"signals"`
-	Transfers      []TransferStatus `json:"transfers"`
-	Running        bool             `json:"running"` // filled in by the reader: the lock is held
-	StateFolder    string           `json:"state_folder,omitempty"`
-	EnrolledAt     time.Time        `json:"enrolled_at"`
+	At             time.Time          `json:"at"`
+	Version        string             `json:"version"`
+	Host           string             `json:"host"`
+	Node           string             `json:"node"`
+	Broker         string             `json:"broker"`
+	DataAddress    string             `json:"data_address"`
+	Revision       int64              `json:"revision"`
+	BrokerSpokenAt time.Time          `json:"broker_spoken_at"`
+	ClockOffsetUs  int64              `json:"clock_offset_us"`
+	ClockErrorUs   int64              `json:"clock_error_us"`
+	ReportsWaiting int                `json:"reports_waiting"`
+	Operations     int                `json:"operations"`
+	Signals        SignalStatus       `json:"signals"`
+	Mechanisms     []mechanism.Report `json:"mechanisms"`
+	Classes        []ClassStatus      `json:"classes"`
+	Transfers      []TransferStatus   `json:"transfers"`
+	Running        bool               `json:"running"` // filled in by the reader: the lock is held
+	StateFolder    string             `json:"state_folder,omitempty"`
+	EnrolledAt     time.Time          `json:"enrolled_at"`
 }
 
 // TransferStatus is one line of it.
 type TransferStatus struct {
 	Transfer       string `json:"transfer_id"`
+	Mode           string `json:"mode"`
 	Role           string `json:"role"`
 	Peer           string `json:"peer"`
 	Path           string `json:"path"`
@@ -47,6 +54,35 @@ type TransferStatus struct {
 	Outcome        string `json:"outcome"`
 }
 
+// ClassStatus is a class of HTB that a transfer has, as the kernel says.
+type ClassStatus struct {
+	Transfer string `json:"transfer_id"`
+	tclinux.Reading
+}
+
+func (a *Agent) classStatus() []ClassStatus {
+	if a.shaper == nil {
+		return nil
+	}
+	var lines []ClassStatus
+	for owner, reading := range a.shaper.Readings() {
+		lines = append(lines, ClassStatus{owner, reading})
+	}
+	slices.SortFunc(lines, func(x, y ClassStatus) int { return strings.Compare(x.Transfer, y.Transfer) })
+	return lines
+}
+
+// modeOf is what moves the data.
+func modeOf(o mover.Orders) string {
+	switch {
+	case o.Wrapped:
+		return string(brokerapi.Wrapped)
+	case o.Observed():
+		return string(brokerapi.Observed)
+	}
+	return string(brokerapi.Managed)
+}
+
 func (a *Agent) saveStatus(spoke time.Time) {
 	reading := a.clock.Read()
 	s := Status{
@@ -55,11 +91,12 @@ func (a *Agent) saveStatus(spoke time.Time) {
 		ClockErrorUs: reading.Error.Microseconds(), ReportsWaiting: a.spool.Len(), EnrolledAt: a.credentials.EnrolledAt,
 	}
 	s.Signals = a.signalStatus()
+	s.Mechanisms, s.Classes = a.mechanisms.Reports(), a.classStatus()
 	a.mu.Lock()
 	s.Revision, s.Operations = a.revision, a.operations
 	for id, t := range a.transfers {
 		line := TransferStatus{
-			Transfer: id, Role: "receive", Peer: t.orders.Peer.Host, Path: t.orders.Path, PlanRevision: t.orders.Revision,
+			Transfer: id, Mode: modeOf(t.orders), Role: "receive", Peer: t.orders.Peer.Host, Path: t.orders.Path, PlanRevision: t.orders.Revision,
 			Paused: t.orders.Paused, VolumeBytes: t.orders.Volume, Outcome: string(t.Outcome()),
 		}
 		if t.orders.Send {

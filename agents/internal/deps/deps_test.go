@@ -25,8 +25,11 @@ var rules = []struct {
 	{"internal/spool", "reports outlive everything else", []string{"internal/atomicfile", "internal/brokerapi"}, nil},
 	{"internal/mover", "transfers go on without the broker: the mover must not be able to call it", []string{
 		"internal/schedule", "internal/pacer", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
-		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "golang.org/x/sys/unix",
+		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "internal/signal", "internal/signalport", "golang.org/x/sys/unix",
 	}, []string{"net/http"}},
+	{"internal/signal", "who may send is decided with time and randomness as arguments, explored without a sleep: no clock, no I/O", nil, []string{"time", "os", "net", "crypto/rand"}},
+	{"internal/signalport", "signals between hosts must work without the broker", []string{"internal/signal"}, []string{"net/http"}},
+	{"internal/signalping", "what is measured is what agents use, and nothing else", []string{"internal/signal", "internal/signalport"}, []string{"net/http"}},
 	{"internal/gateway", "disciplines are arithmetic with time as an argument, exact to the bit: no clock, no I/O", nil, []string{"time", "os", "net"}},
 	{"internal/tun", "packets in, packets out: it knows no link", []string{"golang.org/x/sys/unix"}, []string{"net"}},
 	{"internal/emulate", "the laboratory's link must work without broker and agent", []string{

@@ -48,22 +48,30 @@ type direction struct {
 	wake   int   // eventfd
 	thread atomic.Int64
 	done   atomic.Bool
+
+	realtime  bool // what came of the wish
+	processor int64
+	runQueue  int64 // of the thread, in µs; set when it ends
 }
 
 func (d *direction) now() int64 { return int64(time.Since(d.since)) }
 
 // run carries packets until stop. The thread is its own: the scheduler must not move it, and its timer slack is its own, too.
-func (d *direction) run(realtime bool) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+func (d *direction) run(realtime Realtime) error {
+	runtime.LockOSThread() // and never unlocked: no other goroutine shall inherit priority and slack
 	d.thread.Store(int64(unix.Gettid()))
+	defer d.leave()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("timer slack: %w", err)
 	}
-	if realtime {
-		if err := beRealtime(); err != nil {
+	if realtime != Ordinary {
+		err := beRealtime()
+		if err != nil && realtime == Required {
 			return err
 		}
+		d.mu.Lock()
+		d.realtime = err == nil
+		d.mu.Unlock()
 	}
 	d.looked = d.now()
 	for !d.done.Load() {
@@ -80,6 +88,15 @@ func (d *direction) run(realtime bool) error {
 		}
 	}
 	return nil
+}
+
+// leave keeps what the kernel knows of the thread beyond its end.
+func (d *direction) leave() {
+	processor, runQueue := scheduled(d.thread.Load())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.thread.Store(0)
+	d.processor, d.runQueue = processor, runQueue
 }
 
 // deliver writes what is due, up to a batch; true when there may be more.
@@ -194,7 +211,16 @@ func (d *direction) stop() {
 	d.nudge()
 }
 
-// beRealtime puts the calling thread before all ordinary ones.
+// Realtime says whether the threads that carry packets shall come before all ordinary ones (SCHED_FIFO).
+type Realtime string
+
+// What can be wished for.
+const (
+	Ordinary  Realtime = "no"
+	IfAllowed Realtime = "try"
+	Required  Realtime = "yes"
+)
+
 func beRealtime() error {
 	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Policy: unix.SCHED_FIFO, Priority: 10}
 	if err := unix.SchedSetAttr(0, &attributes, 0); err != nil {

@@ -33,7 +33,7 @@ type Options struct {
 	Seed        uint64
 	Trace       string // file; "" for none
 	Spin        time.Duration
-	Realtime    bool
+	Realtime    Realtime
 }
 
 // Emulator is a link between two devices.
@@ -58,6 +58,11 @@ func New(o Options) (*Emulator, error) {
 func (e *Emulator) open() (err error) {
 	if e.options.MTU < 68 || e.options.MTU > 65535 {
 		return fmt.Errorf("MTU is %d bytes: want 68 to 65535", e.options.MTU)
+	}
+	switch e.options.Realtime {
+	case Ordinary, IfAllowed, Required:
+	default:
+		return fmt.Errorf("realtime is %q: want yes, no or try", e.options.Realtime)
 	}
 	if e.options.Trace != "" {
 		if e.trace, err = newTrace(e.options.Trace, e.since.UnixMicro()); err != nil {

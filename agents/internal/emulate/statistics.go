@@ -41,6 +41,7 @@ type DirectionStatistics struct {
 	Unread        Spread            `json:"unread_us"`
 	RunQueueUs    int64             `json:"run_queue_us"`
 	ProcessorUs   int64             `json:"processor_us"`
+	Realtime      bool              `json:"realtime"`
 }
 
 // Spread of a duration, in µs.
@@ -75,9 +76,12 @@ func (e *Emulator) Statistics() Statistics {
 
 func (d *direction) statistics() DirectionStatistics {
 	overrun, _ := d.from.Overrun() // a device that is gone has stopped everything else, too
-	processor, runQueue := scheduled(d.thread.Load())
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	processor, runQueue := d.processor, d.runQueue
+	if thread := d.thread.Load(); thread != 0 {
+		processor, runQueue = scheduled(thread)
+	}
 	set := d.link.Settings()
 	s := DirectionStatistics{
 		CapacityBps: set.CapacityBps, DelayUs: set.Delay / 1000, BufferBytes: set.Buffer, Loss: float64(set.Loss) / gateway.Billion,
@@ -88,6 +92,7 @@ func (d *direction) statistics() DirectionStatistics {
 		},
 		QueueBytes: d.link.Queued(d.now()), QueueMaxBytes: d.count.QueueMax, OnTheLink: d.link.Held(), Overrun: overrun,
 		Refused: d.count.Refused, Lateness: spread(&d.late), Unread: spread(&d.look), RunQueueUs: runQueue, ProcessorUs: processor,
+		Realtime: d.realtime,
 	}
 	if d.count.refusal != nil {
 		s.Refusal = d.count.refusal.Error()

@@ -5,22 +5,28 @@ package mechanism
 import (
 	"golang.org/x/sys/unix"
 
-	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // Gate is a limiter that holds its own process's writer back instead of the kernel.
 type Gate interface {
-	// Room is how many bytes may follow what was written, and when to ask again if they are too few. now is monotonic time
-	// in µs; inHand is how many bytes the account of the booking would allow now, and ahead how many it allows at most.
-	Room(now, inHand, ahead int64) (bytes, askAt int64, err error)
+	// Room is how many bytes may follow what was written at an instant (µs), and when to ask again if they are too few.
+	Room(now int64, a Account) (bytes, askAt int64, err error)
 }
 
-// window lets no more be in flight than rate x round-trip time (RR-6205, section 2.1.2, "RTT"). Acknowledgements clock the
+// Account is what a gate needs to know of the booking.
+type Account struct {
+	RateBps int64                    // booked now
+	InHand  int64                    // bytes that may be written by the booking, negative when it is overdrawn
+	Ahead   int64                    // the most that InHand is
+	Lately  func(micros int64) int64 // bytes booked in so many microseconds until now
+}
+
+// window lets no more be in flight than rate x round-trip time (RR-6205, section 2.1.2, "RTT"), or exactly: than was booked
+// during the last round trip, so that a step of the rate neither bursts nor pauses. Acknowledgements clock the
 // writes; the kernel sends them at once. What a round trip costs beside the smoothed RTT (delayed acknowledgements, our own
 // waking up) is found by a controller, which keeps the account of the booking half used.
 type window struct {
-	rateBps int64
 	socket  Socket
 	control control
 }
@@ -47,17 +53,14 @@ func (w *window) Detach(s Socket) {
 	}
 }
 
-func (w *window) SetRate(rateBps int64) (int64, error) {
-	w.rateBps = rateBps
-	return rateBps, nil
-}
+func (w *window) SetRate(rateBps int64) (int64, error) { return rateBps, nil }
 
 func (w *window) Balance(int64) error { return nil }
 
 func (w *window) Close() error { return nil }
 
 // Room asks the kernel how much is acknowledged.
-func (w *window) Room(now, inHand, ahead int64) (bytes, askAt int64, err error) {
+func (w *window) Room(now int64, a Account) (bytes, askAt int64, err error) {
 	var queued, rtt, mss int64
 	err = withFD(w.socket, func(fd int) error {
 		info, err := tcpsock.Info(fd)
@@ -72,7 +75,7 @@ func (w *window) Room(now, inHand, ahead int64) (bytes, askAt int64, err error) 
 		return 0, 0, err
 	}
 	rtt = max(rtt, 1)
-	bytes = w.control.size(now, rtt, w.rateBps, inHand, ahead, mss) - queued
+	bytes = w.control.size(now, rtt, mss, a) - queued
 	return bytes, now + max(min(rtt/8, 2_000), 60), nil
 }
 
@@ -94,13 +97,13 @@ const (
 )
 
 // size is the window in bytes: at least two segments, for one would wait for the delayed acknowledgement.
-func (c *control) size(now, rtt, rateBps, inHand, ahead, mss int64) int64 {
+func (c *control) size(now, rtt, mss int64, a Account) int64 {
 	speed := min(fastest, perRTT*1e6/float64(rtt))
-	nominal := float64(schedule.Volume(rateBps, rtt+waking))
+	nominal := float64(a.Lately(rtt + waking))
 	// Seconds by which the account is less used than half; bounded by the account itself on both sides.
 	var behind float64
-	if rateBps > 0 {
-		behind = float64(inHand-ahead/2) * 8 / float64(rateBps)
+	if a.RateBps > 0 {
+		behind = float64(a.InHand-a.Ahead/2) * 8 / float64(a.RateBps)
 	}
 	if step := float64(now-c.at) / 1e6; c.at != 0 && step < 1 {
 		c.integral += speed * speed * behind * step

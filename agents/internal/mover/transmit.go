@@ -83,6 +83,9 @@ func (t *transmission) run(ctx context.Context) error {
 		t.checkShortfall(now)
 		decision := t.pacer.Next(now, int64(len(frame)))
 		if decision.RateBps == 0 && decision.WakeAt < schedule.Forever {
+			if !t.warming {
+				_ = t.pace(0)
+			}
 			n, lookAt, err := t.warm(now, decision.WakeAt, t.pacer.RateAt(decision.WakeAt), frame)
 			t.wrote(n)
 			frame = frame[n:]
@@ -149,14 +152,16 @@ func (t *transmission) allowed(now int64, d pacer.Decision, want int64) (bytes, 
 	if !holdsWriter || d.RateBps == 0 {
 		return d.Write, d.WakeAt, nil
 	}
-	room, askAt, err := gate.Room(now, d.InHand, d.Ahead)
+	room, askAt, err := gate.Room(now, mechanism.Account{
+		RateBps: d.RateBps, InHand: d.InHand, Ahead: d.Ahead, Lately: func(micros int64) int64 { return t.pacer.Lately(now, micros) },
+	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("send: %w", err)
 	}
 	if d.Write == 0 {
 		return 0, d.WakeAt, nil
 	}
-	if bytes = min(d.Write, room); bytes < min(2*t.packet, want) {
+	if bytes = min(d.Write, room); bytes < min(2*t.packet, d.Quantum, want) {
 		return 0, askAt, nil
 	}
 	return bytes, now, nil

@@ -32,6 +32,7 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 		if err := t.pace(rateBps); err != nil {
 			return 0, begin, err
 		}
+		t.gauges.applied.Store(0) // nothing is sent by that rate yet
 	}
 	if info.Snd_cwnd >= info.Snd_ssthresh { // a round trip brings one segment more, not twice as many
 		path.Window = max(path.Window, pacer.WindowFor(rateBps, path))
@@ -62,7 +63,7 @@ func (t *transmission) warmed() error {
 	if !t.warming {
 		return nil
 	}
-	t.warming = false
+	t.warming, t.rate = false, 0 // so that it counts as applied
 	_, err := t.link.tcp.ChooseCongestionControl(controls...)
 	return err
 }

@@ -124,6 +124,9 @@ func (p *Pacer) Next(now, want int64) Decision {
 // RateAt is the rate that is sent by at an instant, without catching up.
 func (p *Pacer) RateAt(at int64) int64 { return p.safe.RateAt(at) }
 
+// Lately is what was booked in so many microseconds until now.
+func (p *Pacer) Lately(now, micros int64) int64 { return p.booked.Bytes(now-micros, now) }
+
 // Wrote takes note of bytes that were handed to the kernel.
 func (p *Pacer) Wrote(n int64) {
 	p.wrote += n

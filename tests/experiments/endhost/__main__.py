@@ -8,7 +8,6 @@ python -m tests.experiments.endhost --report                 tables, figures and
 
 import argparse
 import contextlib
-import json
 import os
 import platform
 import sys

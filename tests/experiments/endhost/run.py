@@ -97,11 +97,14 @@ class Notebook:
     def __init__(self, path: Path, setting: dict[str, Any]) -> None:
         self.path = path
         self.records: list[Record] = []
-        if path.exists() and (lines := path.read_text().splitlines()):
+        text = path.read_text() if path.exists() else ""
+        if lines := text.splitlines():
             if (found := json.loads(lines[0])) != setting:
                 different = ", ".join(sorted(key for key in found | setting if found.get(key) != setting.get(key)))
                 raise Mismatch(f"{path} was measured with another {different}; --fresh puts it aside and begins anew")
             self.records = list(_read(lines[1:]))
+            if not text.endswith("\n"):
+                path.write_text(text + "\n")
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(setting) + "\n")

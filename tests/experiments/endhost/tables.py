@@ -66,9 +66,11 @@ def _detail(made: dict[tuple[str, int], Summary]) -> str:
             s = made[name, rtt]
             interval = "" if s.half_interval is None else f"+-{s.half_interval:.2%}"
             rows.append(
-                [rtt_label(rtt), strategy.label, str(s.repetitions), f"{s.ideal_s:.3f} s", f"{s.mean:.2%}", interval]
-                + [f"{s.deviation_s * 1000:.1f} ms", f"{s.p75:.2%}", f"{s.p99:.2%}"]
-                + [f"{s.mean_retransmitted_bytes / 1e6:.3f} MB", f"{s.mean_dropped:.0f}"]
+                [
+                    *(rtt_label(rtt), strategy.label, str(s.repetitions), f"{s.ideal_s:.3f} s", f"{s.mean:.2%}", interval),
+                    *(f"{s.deviation_s * 1000:.1f} ms", f"{s.p75:.2%}", f"{s.p99:.2%}"),
+                    *(f"{s.mean_retransmitted_bytes / 1e6:.3f} MB", f"{s.mean_dropped:.0f}"),
+                ]
             )
     return table(head, rows)
 
@@ -95,8 +97,10 @@ def _steps(steps: Iterable[Steps]) -> str:
         off = [s.measured_bps / s.booked_bps - 1 for step in mine for s in step.segments]
         least, _, most = _three(delays)
         rows.append(
-            [mechanism, rtt_label(rtt), str(len(mine)), f"{least / 1000:+.1f} to {most / 1000:+.1f} ms"]
-            + [f"{min(off):+.2%} to {max(off):+.2%}"]
+            [
+                *(mechanism, rtt_label(rtt), str(len(mine)), f"{least / 1000:+.1f} to {most / 1000:+.1f} ms"),
+                f"{min(off):+.2%} to {max(off):+.2%}",
+            ]
         )
     return table(["", "RTT", "runs", "rate changes after the boundary", "mean rate of a segment against the booking"], rows)
 
@@ -107,8 +111,10 @@ def _signals(records: Iterable[Signalling]) -> str:
         costs = record.cost_us
         spread = [sum(costs) / len(costs), percentile(costs, 50), percentile(costs, 99)]
         rows.append(
-            [rtt_label(record.rtt_us), str(len(costs)), *(f"{cost / 1000:.3f} ms" for cost in spread)]
-            + [f"{1.5 * record.rtt_us / 1000:g} ms", f"{spread[0] / record.rtt_us:.2f}"]
+            [
+                *(rtt_label(record.rtt_us), str(len(costs)), *(f"{cost / 1000:.3f} ms" for cost in spread)),
+                *(f"{1.5 * record.rtt_us / 1000:g} ms", f"{spread[0] / record.rtt_us:.2f}"),
+            ]
         )
     return table(["RTT", "signals", "mean", "median", "99 %", "1.5 RTT", "mean / RTT"], rows)
 

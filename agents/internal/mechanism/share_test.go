@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mechanism
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"bandwidthbroker/agents/internal/schedule"
+)
+
+func sum(shares []*share) (total int64) {
+	for _, s := range shares {
+		total += s.rateBps
+	}
+	return total
+}
+
+// Whatever streams did, their shares add up to the rate, and none is negative.
+func TestSharesAddUpToTheRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Int64Range(0, 400_000_000_000).Draw(t, "rate")
+		var shares []*share
+		for range rapid.IntRange(1, 12).Draw(t, "streams") {
+			shares = append(shares, &share{leastBps: rapid.Int64Range(0, 2_000_000).Draw(t, "least")})
+		}
+		for range rapid.IntRange(1, 30).Draw(t, "rounds") {
+			divide(rate, shares)
+			if got := sum(shares); got != rate {
+				t.Fatalf("shares add up to %d, the rate is %d", got, rate)
+			}
+			for i, s := range shares {
+				if s.rateBps < 0 {
+					t.Fatalf("stream %d has %d bit/s", i, s.rateBps)
+				}
+				micros := rapid.Int64Range(1, 200_000).Draw(t, "micros")
+				s.saw(schedule.Volume(s.rateBps, micros)*rapid.Int64Range(0, 120).Draw(t, "percent")/100, micros)
+			}
+		}
+	})
+}
+
+// round lets every stream send what it can (bit/s) for an interval between two looks.
+func round(rate int64, shares []*share, can ...int64) {
+	divide(rate, shares)
+	micros := BalanceEvery.Microseconds()
+	for i, s := range shares {
+		s.saw(schedule.Volume(min(can[i], s.rateBps), micros), micros)
+	}
+	divide(rate, shares)
+}
+
+func TestAStalledStreamsShareGoesToTheOthers(t *testing.T) {
+	const rate = 100_000_000
+	shares := []*share{{}, {}, {}, {}}
+	for range 5 {
+		round(rate, shares, rate, rate, rate, rate)
+	}
+	for i, s := range shares {
+		if s.rateBps != rate/4 {
+			t.Fatalf("stream %d of four equal ones has %d bit/s", i, s.rateBps)
+		}
+	}
+	for range 2 { // looks within 100 ms
+		round(rate, shares, 0, rate, rate, rate)
+	}
+	// What it sent lately counts half at each look.
+	if got := shares[1].rateBps; got < rate*30/100 {
+		t.Errorf("after 80 ms of a stall the others have %d bit/s each", got)
+	}
+	for range 4 {
+		round(rate, shares, 0, rate, rate, rate)
+	}
+	if got := shares[0].rateBps; got != rate/4/smallest {
+		t.Errorf("a stalled stream keeps %d bit/s, want a twentieth of its equal share", got)
+	}
+	round(rate, shares, rate, rate, rate, rate)
+	if got := shares[0].rateBps; got != rate/4 {
+		t.Errorf("one look after its return it has %d bit/s", got)
+	}
+}
+
+// A stream that cannot use its share keeps what it uses and a quarter more; the rest is used by the others.
+func TestSharesConvergeToMaxMinFairness(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const rate = 1_000_000_000
+		n := rapid.IntRange(2, 8).Draw(t, "streams")
+		var shares []*share
+		var can []int64
+		for range n {
+			shares = append(shares, &share{})
+			can = append(can, rapid.SampledFrom([]int64{0, 10_000_000, 50_000_000, 2 * rate, 2 * rate}).Draw(t, "can"))
+		}
+		for range 40 {
+			round(rate, shares, can...)
+		}
+		var used, wanted int64
+		for i, s := range shares {
+			used += min(s.rateBps, can[i])
+			wanted += can[i]
+		}
+		// 5/4 of what is used, or a twentieth of an equal share, is kept for who cannot use it.
+		if least := min(wanted, rate) * 75 / 100; used < least {
+			t.Fatalf("%d of %d bit/s are used; streams can %v", used, rate, can)
+		}
+	})
+}
+
+// On a short path the kernel sends 64 kB at once and is then silent by the rate: that is no stall.
+func TestABurstyStreamIsNotStalled(t *testing.T) {
+	const rate = 8_000_000 // 64 KiB take 65 ms
+	slow, steady := &share{}, &share{}
+	shares := []*share{slow, steady}
+	divide(rate, shares)
+	micros := BalanceEvery.Microseconds()
+	var saved int64
+	for i := range 200 {
+		saved += schedule.Volume(slow.rateBps, micros)
+		var sent int64
+		if saved >= burst {
+			sent, saved = burst, saved-burst
+		}
+		slow.saw(sent, micros)
+		steady.saw(schedule.Volume(steady.rateBps, micros), micros)
+		if divide(rate, shares); slow.rateBps != rate/2 {
+			t.Fatalf("look %d: it was taken for stalled and has %d bit/s", i, slow.rateBps)
+		}
+	}
+}
