@@ -14,11 +14,13 @@ import (
 // wire is a path in virtual time: what is written is acknowledged a round trip later, which varies, and the writer sees it
 // when it wakes up.
 type wire struct {
-	rtt, jitter, wakes int64 // µs
-	random             *rand.Rand
-	acks               []struct{ at, bytes int64 }
-	flight, done       int64
+	rtt, jitter      int64 // µs
+	random           *rand.Rand
+	acks             []ack
+	flight, smoothed int64
 }
+
+type ack struct{ at, bytes, took int64 }
 
 func (w *wire) write(now, n int64) {
 	w.flight += n
@@ -26,13 +28,13 @@ func (w *wire) write(now, n int64) {
 	if k := len(w.acks); k > 0 {
 		at = max(at, w.acks[k-1].at) // in order
 	}
-	w.acks = append(w.acks, struct{ at, bytes int64 }{at, n})
+	w.acks = append(w.acks, ack{at, n, at - now})
 }
 
 func (w *wire) until(now int64) {
 	for len(w.acks) > 0 && w.acks[0].at <= now {
 		w.flight -= w.acks[0].bytes
-		w.done += w.acks[0].bytes
+		w.smoothed += (w.acks[0].took - w.smoothed) / 8
 		w.acks = w.acks[1:]
 	}
 }
@@ -63,7 +65,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 	booked := schedule.New([]schedule.Segment{
 		{Begin: begin, End: begin + 2_000_000, RateBps: rate}, {Begin: begin + 2_000_000, End: begin + 4_000_000, RateBps: rate / 2},
 	})
-	w := &wire{rtt: rtt, jitter: rtt / 10, wakes: wakes, random: rand.New(rand.NewPCG(1, uint64(rtt)))}
+	w := &wire{rtt: rtt, jitter: rtt / 10, smoothed: rtt, random: rand.New(rand.NewPCG(1, uint64(rtt)))}
 	p := pacer.Start(0, booked, 1_000, 0, pacer.Style{Lookahead: pacer.Queued, Packet: pacer.Ethernet})
 	var c control
 	var wrote, largest int64
@@ -80,7 +82,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 		if now < begin+2_000_000 {
 			carried[-1] = wrote
 		}
-		room := c.size(now, rtt+rtt/20, pacer.Ethernet, account(p, now, d)) - w.flight
+		room := c.size(now, w.smoothed, pacer.Ethernet, account(p, now, d)) - w.flight
 		n := min(d.Write, d.Quantum, room)
 		asked++
 		if d.Write > 0 && n < min(2*pacer.Ethernet, d.Quantum) {
