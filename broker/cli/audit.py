@@ -19,6 +19,7 @@ MEANINGS = {
     "ended_but_booked": "what has ended holds no capacity",
     "head_behind_ledger": "each link's version is its newest booking's",
     "key_used_twice": "no idempotency key made two transfers",
+    "successor_out_of_turn": "who waits for another is not booked before its end, and waits for nobody that has ended",
 }
 _MOST_ROWS = 5
 

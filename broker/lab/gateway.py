@@ -17,6 +17,7 @@ Direction = Literal["both", "left-right", "right-left"]
 _START_LIMIT_S = 20.0
 _ANSWER_LIMIT_S = 10.0
 _STOP_LIMIT_S = 5.0
+_REALTIME = {None: "try", True: "yes", False: "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Bottleneck:
     framing_bytes: int = 0
     mtu_bytes: int = 1500
     seed: int | None = None  # of the random losses; None: drawn, and in the statistics
-    realtime: bool = False  # before all ordinary processes
+    realtime: bool | None = None  # the emulator comes before all ordinary processes (SCHED_FIFO); None: where that is allowed
 
     @property
     def payload_bps(self) -> int:
@@ -56,7 +57,7 @@ class Gateway:
         command += ["--framing", str(bottleneck.framing_bytes), "--mtu", str(bottleneck.mtu_bytes)]
         command += ["--control", str(self.socket), "--trace", str(self.trace), "--until-stdin-closes"]
         command += [] if bottleneck.seed is None else ["--seed", str(bottleneck.seed)]
-        command += ["--realtime"] if bottleneck.realtime else []
+        command += [f"--realtime={_REALTIME[bottleneck.realtime]}"]
         with self._log.open("wb") as log:  # stdin: it ends when we do, however we end
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
 

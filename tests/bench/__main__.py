@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan simulation startup agent]"""
+"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan simulation startup agent gateway]"""
 
 import json
 import os
 import platform
 import sys
 
-from tests.bench import admission, agent, optimal, planner, reload, replan, simulation, startup
+from tests.bench import admission, agent, gateway, optimal, planner, reload, replan, simulation, startup
 
 PARTS = {
     "planner": planner.measure,
@@ -17,6 +17,7 @@ PARTS = {
     "simulation": simulation.measure,
     "startup": startup.measure,
     "agent": agent.measure,
+    "gateway": gateway.measure,
 }
 
 

@@ -115,7 +115,7 @@ def test_one_after_the_other(bwb: Bwb, live: Live, ends: Ends) -> None:
     assert second["signal"] == {"kind": "broker", "timeout_s": 1.5, "on_timeout": "cancel", "on_overrun": "fallback"}
     shown = bwb("transfer", "show", second["id"]).out
     assert f"after     {first['id']}" in shown and "waiting_for_predecessor" in shown
-    assert "broker; without one after 1.5s: cancel; if that one needs longer: fallback" in shown
+    assert "broker; without one after 1.5 s: cancel; if that one needs longer: fallback" in shown
     assert "signal" not in bwb("transfer", "show", first["id"]).out
     third = submit(bwb, hosts, *file, "--after", second["id"])
     assert third["signal"] == {"kind": "direct", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an end gives back goes to the successor first; what makes a predecessor later makes the successor later, or frees it."""
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from broker.core.network import Link
+from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
 from broker.desk.admit import Quote
@@ -18,6 +20,7 @@ from broker.desk.links import AddWindow
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
+from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock
@@ -330,7 +333,12 @@ async def test_a_change_that_would_break_a_successors_deadline_is_refused(databa
         assert refused.value.code == "breaks-promises" and refused.value.more["broken"][0]["id"] == third.id
         assert await w.everything() == before
         # Another command of the same batch sees everybody as they were.
-        await w.do(Change(first.id, "me", None, POLICY, volume_bytes=10 * SECOND + 1))
+        answers = await asyncio.gather(
+            w.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND)),
+            w.do(End(second.id, "me", action=Action.CANCEL)),
+            return_exceptions=True,
+        )
+        assert [type(answer) for answer in answers] == [Problem, Transfer]
         await w.check()
 
 
@@ -451,3 +459,18 @@ async def test_a_preview_of_an_end_moves_nobody(database_url: str, clock: Clock)
         shown = await w.do(Preview(End(first.id, "me", action=Action.CANCEL)))
         assert shown.state is State.CANCELED and await w.everything() == before
         await w.check()
+
+
+async def test_what_follows_locks_its_own_links_and_no_others(database_url: str, clock: Clock) -> None:
+    """Whoever is moved along may take another path than before; a link that has nothing to do with it may be busy for long."""
+    async with world(database_url, clock) as w:
+        await network(w, L1, Link("L2", "A", "C", GBIT), Link("L3", "C", "B", GBIT), Link("L9", "X", "Y", GBIT))
+        first = (await booked(w, sent(w, 10, options=Options(path=("h1~up", "L1", "h2~down")))))[0]
+        (second,) = await booked(w, sent(w, 10, after=first.id))
+        async with w.look.transaction() as connection:
+            await bookings.lock(connection, ["L9"])
+            await behind(w, first, 9, 5 * SECOND)
+            late, moved = await now(w, first, second)
+            assert moved.start_us >= late.finish_us
+            await end(w, first)
+        await w.check([first.id])

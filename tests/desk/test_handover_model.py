@@ -93,7 +93,7 @@ def test_in_any_history_turns_are_kept(seed: int, postgres: Server, monkeypatch:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=8, stateful_step_count=30, deadline=None, database=None, print_blob=True,
+            max_examples=5, stateful_step_count=30, deadline=None, database=None, print_blob=True,
             suppress_health_check=list(HealthCheck), phases=(Phase.generate,),
         ),
     )  # fmt: skip

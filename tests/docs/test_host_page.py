@@ -21,13 +21,15 @@ def help_of(command: str) -> str:
 
 
 def test_every_flag_exists() -> None:
-    known = set(re.findall(r"--[a-z][a-z-]+", help_of("enrol") + help_of("run") + help_of("status")))
+    known = set(re.findall(r"--[a-z][a-z-]+", help_of("enrol") + help_of("run") + help_of("status") + help_of("doctor")))
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE)) - FOREIGN <= known
     keys = re.findall(r"^([a-z-]+) = ", PAGE.split("```toml")[1].split("```")[0], re.MULTILINE)
     assert {f"--{key}" for key in keys} <= known
 
 
 def test_the_failures_are_those_of_the_protocol() -> None:
-    section = (ROOT / "docs/agent-protocol.md").read_text().split("## 3. Failure codes")[1]
+    section = (ROOT / "docs/agent-protocol.md").read_text().split("## 3. Failure codes")[1].split("\n## ")[0]
     said = PAGE.split("A transfer that fails names the cause:")[1].split("\n\n")[0]
     assert re.findall(r"`([a-z_]+)`", said) == re.findall(r"`([a-z_]+)`", section)
+    known = re.findall(r'^\s+\w+ += "([a-z_]+)"', (ROOT / "agents/internal/failure/failure.go").read_text(), re.MULTILINE)
+    assert set(known) == set(re.findall(r"`([a-z_]+)`", said))

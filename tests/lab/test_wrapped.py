@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from broker.cli.quantities import now_us
 from broker.core.units import format_time, parse_time
 from broker.lab import why_not
 from broker.lab.trace import Row, per_tick
@@ -175,12 +176,14 @@ def crowd() -> Iterator[Rig]:
 
 def test_fifty_at_once_on_a_link_that_shrinks_for_a_while(crowd: Rig) -> None:
     """The sum is never above gamma by more than 1 % over 200 ms, and each is within 2 % of its booking."""
-    now = parse_time(crowd.book(1, rate_max_bps=1000)["created"])
-    begin, end = now + 6_000_000, now + 7_500_000
+    start = now_us() + 4_000_000  # until then, everybody is ready
+    begin, end = start + 4_500_000, start + 6_000_000
     crowd.broker.add_window("left-right", {"begin": format_time(begin), "end": format_time(end), "bps": GAMMA // 2})
-    size = EACH // 8 * 6
+    size = EACH // 8 * 5
     file = crowd.file(size)
-    books = [crowd.book(size, rate_max_bps=EACH) for _ in range(MANY)]
+    # Fifty programs at the same instant would show the scheduler of this machine: one every 40 ms.
+    begins = [format_time(start + 40_000 * number) for number in range(MANY)]
+    books = [crowd.book(size, rate_max_bps=EACH, not_before=at) for at in begins]
     running = [
         crowd.exec(booked, ["curl", "-sS", "-T", str(file), f"http://{crowd.to}:{HTTP_PORT + number}/x"], stderr=subprocess.DEVNULL)
         for number, booked in enumerate(books)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -16,7 +18,16 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// Threads that carry packets must never wait for one that does something else: for its place in Go's scheduler (there are two of
+// them, and a few more goroutines), or for the collector (the heap is small, and nearly nothing is allocated).
+const (
+	places    = 16
+	gcPercent = 1000
+)
+
 func main() {
+	runtime.GOMAXPROCS(places)
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// A second signal ends it at once; the devices go with the process either way.

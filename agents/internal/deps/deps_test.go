@@ -26,7 +26,12 @@ var rules = []struct {
 	{"internal/mover", "transfers go on without the broker: the mover must not be able to call it", []string{
 		"internal/schedule", "internal/pacer", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
 		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "internal/signal", "internal/signalport", "golang.org/x/sys/unix",
+		"internal/mechanism", "internal/wirerate",
 	}, []string{"net/http"}},
+	{"internal/mechanism", "it holds sockets, of whoever; what it needs of traffic control is given to it, so that a sender does not reach netlink", []string{
+		"internal/schedule", "internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
+	}, []string{"net", "net/http"}},
+	{"internal/tcpsock", "options of sockets: it knows no transfers", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
 	{"internal/signal", "who may send is decided with time and randomness as arguments, explored without a sleep: no clock, no I/O", nil, []string{"time", "os", "net", "crypto/rand"}},
 	{"internal/signalport", "signals between hosts must work without the broker", []string{"internal/signal"}, []string{"net/http"}},
 	{"internal/signalping", "what is measured is what agents use, and nothing else", []string{"internal/signal", "internal/signalport"}, []string{"net/http"}},
@@ -38,6 +43,9 @@ var rules = []struct {
 	{"internal/wirerate", "a conversion of rates is arithmetic", nil, []string{"time", "os", "net"}},
 	{"internal/tclinux", "what changes the kernel's traffic control knows neither broker nor transfers", []string{
 		"internal/wirerate", "golang.org/x/sys/unix",
+	}, []string{"net", "net/http"}},
+	{"internal/doctor", "it reads and changes nothing, and is of use where no agent is: no transfers, no broker", []string{
+		"internal/clock", "internal/tclinux", "internal/wirerate", "golang.org/x/sys/unix",
 	}, []string{"net", "net/http"}},
 	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -49,29 +48,18 @@ type direction struct {
 	thread atomic.Int64
 	done   atomic.Bool
 
-	realtime  bool // what came of the wish
-	processor int64
-	runQueue  int64 // of the thread, in µs; set when it ends
+	processor, runQueue int64 // of the thread, in µs; set when it ends
 }
 
 func (d *direction) now() int64 { return int64(time.Since(d.since)) }
 
 // run carries packets until stop. The thread is its own: the scheduler must not move it, and its timer slack is its own, too.
-func (d *direction) run(realtime Realtime) error {
-	runtime.LockOSThread() // and never unlocked: no other goroutine shall inherit priority and slack
+func (d *direction) run() error {
+	runtime.LockOSThread() // and never unlocked: no other goroutine shall inherit the timer slack
 	d.thread.Store(int64(unix.Gettid()))
 	defer d.leave()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("timer slack: %w", err)
-	}
-	if realtime != Ordinary {
-		err := beRealtime()
-		if err != nil && realtime == Required {
-			return err
-		}
-		d.mu.Lock()
-		d.realtime = err == nil
-		d.mu.Unlock()
 	}
 	d.looked = d.now()
 	for !d.done.Load() {
@@ -209,22 +197,4 @@ func (d *direction) nudge() {
 func (d *direction) stop() {
 	d.done.Store(true)
 	d.nudge()
-}
-
-// Realtime says whether the threads that carry packets shall come before all ordinary ones (SCHED_FIFO).
-type Realtime string
-
-// What can be wished for.
-const (
-	Ordinary  Realtime = "no"
-	IfAllowed Realtime = "try"
-	Required  Realtime = "yes"
-)
-
-func beRealtime() error {
-	attributes := unix.SchedAttr{Size: uint32(unsafe.Sizeof(unix.SchedAttr{})), Policy: unix.SCHED_FIFO, Priority: 10}
-	if err := unix.SchedSetAttr(0, &attributes, 0); err != nil {
-		return fmt.Errorf("--realtime is not allowed here: %w (it needs root, CAP_SYS_NICE, or a limit: `ulimit -r 10`)", err)
-	}
-	return nil
 }

@@ -43,6 +43,7 @@ type Emulator struct {
 	directions [2]*direction
 	devices    [2]*tun.Device
 	trace      *trace
+	realtime   bool
 }
 
 // New makes the devices, and the link between them. It carries nothing before Run.
@@ -68,6 +69,9 @@ func (e *Emulator) open() (err error) {
 		if e.trace, err = newTrace(e.options.Trace, e.since.UnixMicro()); err != nil {
 			return err
 		}
+	}
+	if e.realtime, err = e.options.Realtime.apply(); err != nil {
+		return err
 	}
 	for i, end := range []End{e.options.Left, e.options.Right} {
 		if e.devices[i], err = tun.Open(end.Namespace, end.Device, e.options.MTU); err != nil {
@@ -114,7 +118,7 @@ func (e *Emulator) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, d := range e.directions {
 		running.Go(func() {
-			if err := d.run(e.options.Realtime); err != nil {
+			if err := d.run(); err != nil {
 				cancel(err)
 			}
 		})

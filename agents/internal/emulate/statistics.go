@@ -16,6 +16,7 @@ type Statistics struct {
 	Seed         uint64                         `json:"seed"`
 	FramingBytes int64                          `json:"framing_bytes"`
 	ElapsedUs    int64                          `json:"elapsed_us"`
+	Realtime     bool                           `json:"realtime"`
 	Directions   map[string]DirectionStatistics `json:"directions"`
 	TraceError   string                         `json:"trace_error,omitempty"`
 }
@@ -41,7 +42,6 @@ type DirectionStatistics struct {
 	Unread        Spread            `json:"unread_us"`
 	RunQueueUs    int64             `json:"run_queue_us"`
 	ProcessorUs   int64             `json:"processor_us"`
-	Realtime      bool              `json:"realtime"`
 }
 
 // Spread of a duration, in µs.
@@ -63,6 +63,7 @@ func spread(l *gateway.Lateness) Spread {
 func (e *Emulator) Statistics() Statistics {
 	s := Statistics{
 		Seed: e.options.Seed, FramingBytes: e.options.Framing, ElapsedUs: int64(e.directions[0].now()) / 1000,
+		Realtime:   e.realtime,
 		Directions: map[string]DirectionStatistics{},
 	}
 	for _, d := range e.directions {
@@ -92,7 +93,6 @@ func (d *direction) statistics() DirectionStatistics {
 		},
 		QueueBytes: d.link.Queued(d.now()), QueueMaxBytes: d.count.QueueMax, OnTheLink: d.link.Held(), Overrun: overrun,
 		Refused: d.count.Refused, Lateness: spread(&d.late), Unread: spread(&d.look), RunQueueUs: runQueue, ProcessorUs: processor,
-		Realtime: d.realtime,
 	}
 	if d.count.refusal != nil {
 		s.Refusal = d.count.refusal.Error()

@@ -49,7 +49,9 @@ func (h *htb) Attach(s Socket) error {
 	})
 }
 
+// Detach takes the class off the socket: its number may be another transfer's later.
 func (h *htb) Detach(s Socket) {
+	_ = withFD(s, func(fd int) error { return tcpsock.SetPriority(fd, 0) }) // a closed socket has none
 	h.sockets = slices.DeleteFunc(h.sockets, func(t Socket) bool { return t == s })
 }
 
@@ -71,7 +73,7 @@ func (h *htb) apply() (int64, error) {
 	}
 	priority, held, err := h.classes.Hold(h.transfer, h.sockets[0].Remote().Addr(), max(h.framing.Wire(h.rateBps), leastHTB))
 	if err != nil {
-		return 0, err
+		return 0, &Unavailable{HTB, err.Error()}
 	}
 	h.priority = priority
 	return h.framing.Carried(held), nil
@@ -96,9 +98,8 @@ func (h *htb) frame(s Socket) error {
 func (h *htb) Balance(int64) error { return nil }
 
 func (h *htb) Close() error {
-	for _, s := range h.sockets {
-		_ = withFD(s, func(fd int) error { return tcpsock.SetPriority(fd, 0) })
+	for len(h.sockets) > 0 {
+		h.Detach(h.sockets[0])
 	}
-	h.sockets = nil
 	return h.classes.Release(h.transfer)
 }

@@ -76,8 +76,12 @@ func (w *window) Room(now int64, a Account) (bytes, askAt int64, err error) {
 	}
 	rtt = max(rtt, 1)
 	bytes = w.control.size(now, rtt, mss, a) - queued
-	return bytes, now + max(min(rtt/8, 2_000), 60), nil
+	return bytes, now + askAfter(rtt), nil
 }
+
+// askAfter is when acknowledgements are looked for again, in µs: often within a round trip, and no more often than a process
+// can be woken.
+func askAfter(rtt int64) int64 { return max(60, min(rtt/8, 1_000)) }
 
 // control finds the factor by which rate x (RTT + waking) must be taken for the booked rate to come out: proportional and
 // integral in the account of the booking, slow enough for the answer of a round trip.

@@ -66,7 +66,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 		{Begin: begin, End: begin + 2_000_000, RateBps: rate}, {Begin: begin + 2_000_000, End: begin + 4_000_000, RateBps: rate / 2},
 	})
 	w := &wire{rtt: rtt, jitter: rtt / 10, smoothed: rtt, random: rand.New(rand.NewPCG(1, uint64(rtt)))}
-	p := pacer.Start(0, booked, 1_000, 0, pacer.Style{Lookahead: pacer.Queued, Packet: pacer.Ethernet})
+	p := pacer.Start(0, booked, 1_000, 0, pacer.Style{Lookahead: pacer.Clocked, Packet: pacer.Ethernet})
 	var c control
 	var wrote, largest int64
 	carried := map[int64]int64{}
@@ -89,7 +89,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 			held++
 		}
 		if d.Write == 0 || n < min(2*pacer.Ethernet, d.Quantum) {
-			now += min(max(min(rtt/8, 2_000), 60), 5_000) + w.random.Int64N(wakes)
+			now += askAfter(rtt) + w.random.Int64N(wakes)
 			continue
 		}
 		w.write(now, n)

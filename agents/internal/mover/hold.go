@@ -99,14 +99,20 @@ func unavailable(err error) error {
 	return err
 }
 
+// jumbo is the payload of a frame of 9000 bytes. Segments of the loopback are longer, and need not be sent whole.
+const jumbo int64 = 8_948
+
 // style is how far the account may run ahead so that it is the mechanism that shapes.
 func (t *transmission) style() pacer.Style {
 	s := pacer.Style{Lookahead: pacer.Queued, Packet: pacer.Ethernet}
-	if t.limiter.Name() == mechanism.Userland {
+	switch t.limiter.Name() {
+	case mechanism.Userland:
 		s.Lookahead = pacer.Immediate
+	case mechanism.Window:
+		s.Lookahead = pacer.Clocked
 	}
 	if info, err := t.link.tcp.Info(); err == nil && info.Snd_mss > 0 {
-		s.Packet = int64(info.Snd_mss)
+		s.Packet = min(int64(info.Snd_mss), jumbo)
 	}
 	return s
 }

@@ -232,13 +232,14 @@ func TestRestarts(t *testing.T) {
 				p.until(11.2)
 				p.send(3000)
 				p.until(11.4)
+				p.send(500) // and nobody has looked yet
 				again(p)
 				p.start()
 				p.until(11.6)
 				p.send(2000)
 				p.until(11.8)
-				if got := p.Progress().Bytes; got != 6000*1448 {
-					t.Errorf("%d bytes, want %d", got, 6000*1448)
+				if got := p.Progress().Bytes; got != 6500*1448 {
+					t.Errorf("%d bytes, want %d", got, 6500*1448)
 				}
 				p.reported("started 1448000")
 				p.Stop(true)
@@ -263,6 +264,28 @@ func TestSomebodyRemovesTheClass(t *testing.T) {
 		p.send(500)
 		p.until(11.8)
 		if got := p.Progress().Bytes; got != 1500*1448 {
+			t.Errorf("%d bytes", got)
+		}
+		p.Stop(true)
+	})
+}
+
+// Packets that take another way find their class there.
+func TestAnotherWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlay(t)
+		p.kernel.SetRoot(tclinux.Qdisc{Device: "eth1", Kind: "pfifo_fast"})
+		p.start()
+		p.until(14)
+		p.send(1000)
+		p.kernel.Routes[peer] = "eth1"
+		p.until(20)
+		if r, err := p.shaper.Read("tr_1"); err != nil || r.Device != "eth1" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		p.kernel.Send("eth1", 1, 1514*100, 100)
+		p.until(21)
+		if got := p.Progress().Bytes; got != 1100*1448 {
 			t.Errorf("%d bytes", got)
 		}
 		p.Stop(true)

@@ -20,6 +20,8 @@ const (
 	// busy host: with 5 ms a segment of 2 s lost more than 1 % when four processes competed for two cores, with 20 ms it
 	// did not.
 	Queued int64 = 20_000 // µs
+	// Clocked is the lookahead for a window: half of it, by which it is ahead when all is well, is 0.25 % of 2 s.
+	Clocked int64 = 10_000 // µs
 	// Immediate is the lookahead for a kernel that sends what it is given at once: it is the burst of the token bucket, and
 	// with CatchUp stays within 1 % over 500 ms.
 	Immediate int64 = 2_000 // µs
@@ -51,13 +53,15 @@ type Pacer struct {
 	at     int64             // the model is up to date until
 	since  int64             // sending since, 0 while nothing is
 	run    int64             // bytes written since then
+	last   int64             // of the last write, or since when there was none
+	stood  int64             // of the time since then, nothing moved at all
 	behind bool
 	style  Style
 }
 
 // Style is how the kernel treats what is written.
 type Style struct {
-	Lookahead int64 // µs of the booking that may be written ahead of time: Queued or Immediate
+	Lookahead int64 // µs of the booking that may be written ahead of time: Queued, Clocked or Immediate
 	Packet    int64 // bytes of payload in a full packet: not worth writing less at a time
 }
 
@@ -97,7 +101,7 @@ func (p *Pacer) Next(now, want int64) Decision {
 		p.behind = false
 	}
 	if p.since == 0 {
-		p.since, p.run = now, 0
+		p.since, p.run, p.last, p.stood = now, 0, now, 0
 	}
 	quantum := p.quantum(rate)
 	until := now + p.horizon(rate)
@@ -132,17 +136,32 @@ func (p *Pacer) Wrote(n int64) {
 	p.wrote += n
 	p.queue += n
 	p.run += n
+	p.stood += p.standstill(p.at)
+	p.last = p.at
 }
 
 // measurable is how long a rate must have been followed before the one that came out means anything.
 const measurable int64 = 100_000 // µs
 
-// Achieved is the rate that came out since sending began, in bit/s; 0 while that is too short ago to say.
+// slowest is the longest pause between two writes of a transfer that is slow. A longer one is a link that is cut or a peer
+// that hangs, and says nothing of the rate that the hosts reach when it is over.
+const slowest int64 = 300_000 // µs
+
+// Achieved is the rate that came out while data moved at all, since sending began, in bit/s; 0 while that is too short to say.
 func (p *Pacer) Achieved(now int64) int64 {
-	if p.since == 0 || now-p.since < measurable {
+	moved := now - p.since - p.stood - p.standstill(now)
+	if p.since == 0 || moved < measurable {
 		return 0
 	}
-	return p.run * 8_000_000 / (now - p.since)
+	return p.run * 8_000_000 / moved
+}
+
+// standstill is how long nothing moved, if that is longer than slow.
+func (p *Pacer) standstill(now int64) int64 {
+	if pause := now - p.last; pause > slowest {
+		return pause
+	}
+	return 0
 }
 
 // deficit is how far the account is behind what is booked; negative when ahead.

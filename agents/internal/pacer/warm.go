@@ -44,7 +44,7 @@ func WarmLead(rateBps int64, path Path) int64 {
 		window *= 2
 		rounds++
 	}
-	return rounds*(path.RTT+path.RTT/8) + 2*warmEvery
+	return rounds*max(path.RTT+path.RTT/8, warmEvery) + 2*warmEvery
 }
 
 const (

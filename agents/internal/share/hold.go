@@ -2,34 +2,58 @@
 
 package share
 
+// A kernel that paces knows no rate of 0. When a packet leaves, the kernel sets a timer for the next one by the rate that
+// holds then (internal pacing of Linux, tcp_update_skb_after_send); a later change does not move that timer, and a higher
+// rate takes effect only when something is acknowledged. So a connection is kept silent by one low rate, chosen such that
+// the timer of the packet that still leaves runs out just after the gap, and by the rate of what follows the gap as soon as
+// that packet is under way: its acknowledgement brings the rate into force, and the timer guards the gap.
+
 const (
-	// leak is the share of the booked rate (1/leak = 0.25 %) that connections may send together while nothing is booked.
+	// leak is the share of the booked rate (1/leak = 0.25 %) that connections may send together while nothing is booked,
+	// where acknowledgements come back too fast for the way above.
 	leak = 400
-	// late is how long after the end of a gap a connection goes on: by then it has its rate again.
-	late int64 = 10_000 // µs
+	// Late is how long after the end of a gap a connection goes on.
+	Late int64 = 10_000 // µs
+	// FastReturn is the round trip below which nobody can change the rate before the acknowledgement is there.
+	FastReturn int64 = 3_000 // µs
+	// least is as slow as it gets: a packet every two seconds or so.
+	least int64 = 8_000 // bit/s
 )
 
-// Hold is the rate that keeps one of n connections as good as silent through a gap: the kernel knows no rate of 0. The
-// kernel's timer for the next packet is set when the one before leaves, and a higher rate does not shorten it, so the
-// rate is chosen such that the timer runs out just after the gap. peak is the highest rate that is booked, gap what is
+// Hold is the rate that keeps one of n connections as good as silent. peak is the highest rate that is booked, gap what is
 // left of the silence in µs (0: unknown), burst how many bytes the kernel sends at a time.
-func Hold(peak int64, n int, gap, burst int64) int64 {
-	least := max(peak/leak/int64(max(n, 1)), 8_000)
-	if gap <= 0 {
-		return least
+func Hold(peak int64, n int, gap, burst, roundTrip int64) int64 {
+	low := least
+	if gap > 0 {
+		low = max(low, burst*8_000_000/(gap+Late))
 	}
-	return max(least, burst*8_000_000/(gap+late))
+	if roundTrip < FastReturn {
+		low = max(low, peak/leak/int64(max(n, 1)))
+	}
+	return low
 }
 
 // Burst is how many bytes the kernel sends at a time when it is paced slowly: two packets, and on short paths more, up to
 // 64 kB (sysctl net.ipv4.tcp_tso_rtt_log: halved for every 2^log µs of round trip; 0: off).
-func Burst(segment, minRTT int64, roundTripLog int) int64 {
+func Burst(segment, roundTrip int64, roundTripLog int) int64 {
 	const most = 64 << 10
 	burst := 2 * segment
 	if roundTripLog > 0 {
-		if shift := minRTT >> roundTripLog; shift < 32 {
+		if shift := roundTrip >> roundTripLog; shift < 32 {
 			burst = max(burst, min(burst+most>>shift, most))
 		}
 	}
 	return burst
+}
+
+const (
+	// unpaced is how many packets at the beginning of a connection the kernel does not pace.
+	unpaced = 10
+	// Opening is over which time they are taken out of what the connection may send.
+	Opening int64 = 200_000 // µs
+)
+
+// Opened is the cap of a connection that has just begun: less by its first packets, which leave at once.
+func Opened(cap, segment int64) int64 {
+	return max(cap-unpaced*segment*8_000_000/Opening, cap/4)
 }

@@ -10,14 +10,14 @@ type Stream struct {
 	Fresh   bool  // nobody knows yet what it will send
 }
 
-// spare is how much more than what they send is left to connections that do not use their share (1/spare = 3 %), so that
-// it shows when they want more. For the 50 ms until then the sum may be that much too high, which over 200 ms is less
-// than 1 %.
-const spare = 33
+// spare is how much more than what they send is left to connections that do not use their share (1/spare of a fair one),
+// so that it shows when they want more, and so that the first packet after a pause does not hold up the second for long.
+// For the 40 ms until it shows the sum may be that much too high, which over 200 ms is less than 1 %.
+const spare = 8
 
 // Split divides a rate between connections by need (max-min fair): who sends less than its share keeps a little more than
-// that, the others divide the rest evenly. The sum of the caps stays within total and a thirty-third, and what is really
-// sent within total as long as nobody changes its mind.
+// that, the others divide the rest evenly. The sum of the caps may be above total by what the content ones
+// are left; what is really sent stays within total as long as they remain content.
 func Split(total int64, streams []Stream) []int64 {
 	caps := make([]int64, len(streams))
 	var content, used int64
@@ -41,7 +41,7 @@ func Split(total int64, streams []Stream) []int64 {
 		return caps
 	}
 	fair := total / n
-	room := total / spare / max(content, 1)
+	room := fair / spare
 	used = 0
 	for i, s := range streams {
 		if !s.hungry() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Class is what one owner wants: a rate for some packets on the way to one host.
@@ -51,6 +52,11 @@ const MinRateBps = 10_000
 
 // mostRateBps is far above any device and far below where arithmetic on bit/s would overflow.
 const mostRateBps = int64(1e15)
+
+// samePackets says that at most the rate differs.
+func (c Class) samePackets(d Class) bool {
+	return c.Device == d.Device && c.Remote == d.Remote && c.FQ == d.FQ && slices.Equal(c.Matches, d.Matches)
+}
 
 func (c Class) check() error {
 	if c.Device == "" && !c.Remote.IsValid() {

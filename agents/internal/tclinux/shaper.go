@@ -9,6 +9,7 @@ package tclinux
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -79,7 +80,13 @@ func (s *Shaper) Want(owner string, class Class) error {
 	if err := class.check(); err != nil {
 		return err
 	}
-	device, err := s.deviceOf(class)
+	if had, known := s.wanted[owner]; known && had.samePackets(class) {
+		// Another rate: the hot path. What is in the way, Sync finds.
+		s.wanted[owner] = class
+		return nil
+	}
+	ways := ways{}
+	device, err := s.deviceOf(class, ways)
 	if err != nil {
 		return err
 	}
@@ -91,7 +98,7 @@ func (s *Shaper) Want(owner string, class Class) error {
 	if err := usable(root); err != nil && !(class.FQ && pacesByFQ(root)) {
 		return err
 	}
-	if err := s.alone(owner, class, device); err != nil {
+	if err := s.alone(owner, class, device, ways); err != nil {
 		return err
 	}
 	s.wanted[owner] = class
@@ -103,7 +110,7 @@ const mostClasses = 4096
 
 // alone refuses packets that are in another class already (HTB would put them into either, and both counts were wrong), and
 // a second root qdisc.
-func (s *Shaper) alone(owner string, class Class, device string) error {
+func (s *Shaper) alone(owner string, class Class, device string, ways ways) error {
 	if _, known := s.wanted[owner]; !known && len(s.wanted) >= mostClasses {
 		return fmt.Errorf("there are %d classes already", mostClasses)
 	}
@@ -112,16 +119,16 @@ func (s *Shaper) alone(owner string, class Class, device string) error {
 		if other == owner {
 			continue
 		}
-		if on, err := s.deviceOf(has); err != nil || on != device {
+		shared := slices.ContainsFunc(filters(has.Matches, 0), func(f Filter) bool { return slices.ContainsFunc(mine, f.overlaps) })
+		if !shared && has.FQ == class.FQ {
 			continue
 		}
-		if has.FQ != class.FQ {
+		switch on, err := s.deviceOf(has, ways); {
+		case err != nil || on != device:
+		case shared:
+			return fmt.Errorf("some of the packets are matched by %s already", other)
+		default:
 			return fmt.Errorf("device %s cannot have fq and classes of htb at once: %s uses the other", device, other)
-		}
-		for _, f := range filters(has.Matches, 0) {
-			if slices.ContainsFunc(mine, f.overlaps) {
-				return fmt.Errorf("some of the packets are matched by %s already", other)
-			}
 		}
 	}
 	return nil
@@ -198,14 +205,21 @@ func (s *Shaper) Close() error {
 	return errors.Join(err, s.system.Close())
 }
 
-func (s *Shaper) deviceOf(c Class) (string, error) {
+// ways remembers devices for the time of one call: many owners have one remote host.
+type ways map[netip.Addr]string
+
+func (s *Shaper) deviceOf(c Class, known ways) (string, error) {
 	if c.Device != "" {
 		_, err := s.system.Link(c.Device)
 		return c.Device, err
+	}
+	if device, found := known[c.Remote]; found {
+		return device, nil
 	}
 	device, err := s.system.Route(c.Remote)
 	if err != nil {
 		return "", fmt.Errorf("no way to %s: %w", c.Remote, err)
 	}
+	known[c.Remote] = device
 	return device, nil
 }

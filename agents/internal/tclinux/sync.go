@@ -109,8 +109,9 @@ func (s *Shaper) onlyFQ(owners []string) bool {
 // route finds the device of every owner. One whose way is unknown for the moment stays where it is.
 func (s *Shaper) route(have kernel) (devices map[string][]string, failures []error) {
 	devices = map[string][]string{}
+	ways := ways{}
 	for _, owner := range slices.Sorted(maps.Keys(s.wanted)) {
-		device, err := s.deviceOf(s.wanted[owner])
+		device, err := s.deviceOf(s.wanted[owner], ways)
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", owner, err))
 			p, placed := s.at[owner]

@@ -156,6 +156,9 @@ func (s *Supervisor) pace(now int64) {
 	if s.orders.Paused {
 		total = 0
 	}
+	if total == 0 && s.applied > 0 {
+		s.quietFrom = now
+	}
 	s.applied = total
 	inodes := make([]uint64, 0, len(s.streams))
 	streams := make([]share.Stream, 0, len(s.streams))
@@ -166,12 +169,16 @@ func (s *Supervisor) pace(now int64) {
 	}
 	if total == 0 {
 		for _, inode := range inodes {
-			st := s.streams[inode]
-			s.set(inode, st, s.silence(now, st, len(inodes)))
+			s.silence(now, inode, s.streams[inode], len(inodes))
 		}
 	} else {
 		for i, cap := range share.Split(total, streams) {
-			s.set(inodes[i], s.streams[inodes[i]], cap)
+			st := s.streams[inodes[i]]
+			st.quiet = silence{}
+			if st.opening(now) {
+				cap = share.Opened(cap, st.segment())
+			}
+			s.set(inodes[i], st, cap)
 		}
 	}
 	for inode, st := range s.streams {
@@ -181,22 +188,12 @@ func (s *Supervisor) pace(now int64) {
 	}
 }
 
-// silence is the rate that keeps a connection quiet until something is booked again.
-func (s *Supervisor) silence(now int64, st *stream, n int) int64 {
-	gap := int64(0)
-	if next, ok := s.account.NextActive(now); ok && !s.orders.Paused {
-		gap = next - now
-	}
-	peak := int64(0)
-	for _, segment := range s.orders.Segments {
-		peak = max(peak, segment.RateBps)
-	}
-	return share.Hold(peak, n, gap, share.Burst(max(st.counts.Segment, 536), st.counts.MinRTT, s.roundTrip))
-}
+// slowest keeps a connection from waiting for minutes after its next packet.
+const slowest int64 = 8_000 // bit/s
 
 // set tells the kernel, where it makes a difference.
 func (s *Supervisor) set(inode uint64, st *stream, rate int64) {
-	rate = max(rate, 8_000)
+	rate = max(rate, slowest)
 	if diff := rate - st.cap; diff < st.cap/1000+1 && diff > -st.cap/1000-1 && st.cap > 0 {
 		return
 	}

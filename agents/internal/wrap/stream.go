@@ -36,6 +36,8 @@ type stream struct {
 	rate   int64 // bit/s, averaged
 	cap    int64 // asked of the kernel
 	moved  int64 // when a byte was sent or acknowledged last
+	spoke  int64 // when its first byte was seen; 0: none yet
+	quiet  silence
 
 	listens bool
 	lost    int  // scans in a row that did not find it
@@ -60,6 +62,9 @@ func (s *stream) look(now int64) (over bool) {
 	if counts.Sent != s.counts.Sent || counts.Acked != s.counts.Acked {
 		s.moved = now
 	}
+	if s.spoke == 0 && counts.Sent > s.base.Sent {
+		s.spoke = now
+	}
 	s.counts, s.at = counts, now
 	if !s.closed {
 		return false
@@ -77,6 +82,12 @@ func (s *stream) shut(now int64) (over bool) {
 	err := s.socket.Shut()
 	return errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.ENOTCONN)
 }
+
+// opening says that the first packets, which leave at once, are still to be made up for.
+func (s *stream) opening(now int64) bool { return s.spoke == 0 || now-s.spoke < share.Opening }
+
+// segment is the payload of a full packet; known only after the connection is made.
+func (s *stream) segment() int64 { return max(s.counts.Segment, 1448) }
 
 func (s *stream) sent() int64  { return s.counts.Sent - s.base.Sent }
 func (s *stream) acked() int64 { return s.counts.Acked - s.base.Acked }

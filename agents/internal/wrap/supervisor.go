@@ -49,6 +49,7 @@ type Options struct {
 const (
 	tick                = 40 * time.Millisecond
 	soon                = 5 * time.Millisecond
+	scanEvery     int64 = 35_000  // µs
 	progressEvery int64 = 500_000 // µs
 	statusEvery   int64 = 500_000
 	checkEvery    int64 = 200_000 // for a shortfall
@@ -67,16 +68,18 @@ type Supervisor struct {
 	passed  map[uint64]bool // sockets that are none of ours
 	done    flows.Counts    // of the connections that have ended
 
-	orders   *local.Orders
-	plan     schedule.Schedule
-	account  *share.Account
-	applied  int64
-	achieved achieved
-	began    int64 // broker time; 0: not yet
-	checkAt  int64
-	progress int64
-	shown    int64
-	wide     int
+	orders    *local.Orders
+	plan      schedule.Schedule
+	account   *share.Account
+	applied   int64
+	achieved  achieved
+	began     int64 // broker time; 0: not yet
+	checkAt   int64
+	scanned   int64
+	quietFrom int64 // nothing is booked since
+	progress  int64
+	shown     int64
+	wide      int
 
 	admissions chan admission
 	gone       chan struct{} // closed when nobody answers admissions any more
@@ -241,19 +244,31 @@ func (s *Supervisor) supervise() syscall.WaitStatus {
 func (s *Supervisor) pause() time.Duration {
 	now := s.Client.Now()
 	wait := tick
-	for _, st := range s.streams {
-		if st.lost > 0 && !st.closed {
-			wait = soon
+	if s.missing() {
+		wait = soon
+	}
+	if s.applied == 0 {
+		wait = min(wait, 2*soon)
+		for _, st := range s.streams {
+			if st.quiet.rate > 0 && !st.quiet.armed && now-s.quietFrom < fresh {
+				wait = time.Millisecond // its last packet must not be missed: see share.Hold
+			}
 		}
 	}
 	if change, ok := s.account.NextChange(now); ok {
-		until := time.Duration(change-now) * time.Microsecond
-		if until < 100*time.Millisecond && s.applied == 0 {
-			wait = min(wait, 2*soon) // connections are being kept silent: see share.Hold
-		}
-		wait = min(wait, until)
+		wait = min(wait, time.Duration(change-now)*time.Microsecond)
 	}
 	return max(wait, 200*time.Microsecond)
+}
+
+// missing says that a socket was not found by the last scan, and should be looked for again soon.
+func (s *Supervisor) missing() bool {
+	for _, st := range s.streams {
+		if !st.closed && (st.lost > 0 || (st.spoke > 0 && !st.holder.Holds())) {
+			return true
+		}
+	}
+	return false
 }
 
 // look is one turn of the outer loop.
@@ -265,7 +280,10 @@ func (s *Supervisor) look() {
 		}
 	}
 	s.achieved.see(now, s.sent(), s.applied)
-	s.scan(now)
+	if now-s.scanned >= scanEvery || s.missing() {
+		s.scanned = now
+		s.scan(now)
+	}
 	s.pace(now)
 	s.askForRest(now)
 	if now-s.progress >= progressEvery {

@@ -35,6 +35,7 @@ from broker.desk.command import Command, Preview
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
+from broker.desk.turns import TAKES_TURNS
 from broker.fleet import clocks
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
@@ -123,18 +124,21 @@ def _options(body: TransferRequest) -> Options:
     return NO_OPTIONS if options == NO_OPTIONS else options
 
 
+def _begins_by_clock(item: Ask) -> bool:
+    """Those that take turns may get their predecessor when they are planned."""
+    return clocks.relies_on_clock(item.after or (item.id if item.planner == TAKES_TURNS else None), item.signal)
+
+
 async def _fit(asks: list[Ask], broker: Broker) -> list[Ask]:
     """The asks; those that a host's clock is not good enough for say so."""
-    timed = {item.source for item in asks if clocks.relies_on_clock(item.after, item.signal)}
+    timed = {item.source for item in asks if _begins_by_clock(item)}
     if not timed:
         return asks
     async with broker.database.transaction() as connection:
         known = await hosts.get_many(connection, timed)
     now_us = broker.clock()
     return [
-        replace(item, unfit=clocks.refusal(known.get(item.source), now_us, broker.clock_limits))
-        if clocks.relies_on_clock(item.after, item.signal)
-        else item
+        replace(item, unfit=clocks.refusal(known.get(item.source), now_us, broker.clock_limits)) if _begins_by_clock(item) else item
         for item in asks
     ]
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -32,6 +33,8 @@ _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 
 # The emulator before all: everybody's time is its time. Then who measures, then who sends.
 _EMULATOR, _MEASURING, AGENT_PRIORITY = 10, 5, 2
+
+_CLOCK_ERROR_US, _CLOCK_LIMIT_S = 9_000, 90
 
 # A run counts only if the emulator added no more than this to the delay of a packet in the mean; 7 us are usual, and one halt of 25 ms
 # in a run is too much.
@@ -192,13 +195,25 @@ def stage() -> Iterator[Stage]:
         hasten(lab.gateway.process.pid, _EMULATOR)
         broker = lab.start_broker(**_BROKER)
         broker.declare_links(payload_bps())
-        agents = {name: lab.start_agent(name) for name in lab.hosts}
+        # It tells the agents the time; its database may be as slow as it is.
+        hasten(json.loads((broker.state_dir / "bwb.json").read_text())["pids"]["api"], AGENT_PRIORITY)
+        agents = {name: lab.start_agent(name, ["--poll", "2s"]) for name in lab.hosts}
         for agent in agents.values():
             hasten(agent.process.pid, AGENT_PRIORITY)
         client = undo.enter_context(broker.client())
+        _agree_on_the_time(client)
         made = Stage(lab, agents, client)
         undo.callback(made.close)
         yield made
+
+
+def _agree_on_the_time(client: BrokerClient) -> None:
+    """Wait until all agents know broker time well; as a rule they do at once, but not when they were started on a busy machine."""
+    deadline = time.monotonic() + _CLOCK_LIMIT_S
+    while (error_us := max(host["clock"]["error_us"] for host in client.hosts())) > _CLOCK_ERROR_US:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"an agent knows broker time to {error_us} us only: this machine is too busy")
+        time.sleep(1)
 
 
 def hasten(pid: int, priority: int) -> None:

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mover
+
+import (
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/schedule"
+)
+
+func (p *pair) senderBy(host Mechanisms) *Sender {
+	o := p.orders
+	o.Send = true
+	s := StartSender(SenderOptions{
+		Clock: wallClock{}, Folder: p.serving, Book: p.sent, Log: slog.New(slog.DiscardHandler), PeerTimeout: 5 * time.Second, Mechanisms: host,
+	}, o)
+	p.t.Cleanup(func() { s.Stop(false) })
+	return s
+}
+
+func everything() *mechanism.Host {
+	return mechanism.Probe([]mechanism.Name{mechanism.Pacing}, mechanism.Means{})
+}
+
+// By every mechanism the file arrives, at no instant more of it than was booked until then.
+func TestEveryMechanismStaysWithinTheBooking(t *testing.T) {
+	for _, name := range []mechanism.Name{mechanism.Pacing, mechanism.Window, mechanism.Userland} {
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, 6_000_000)
+			begin := time.Now().UnixMicro() + 150_000
+			p.orders.Mechanism = name
+			p.orders.Segments = []schedule.Segment{
+				{Begin: begin, End: begin + 400_000, RateBps: 40_000_000}, {Begin: begin + 500_000, End: begin + 60_000_000, RateBps: 80_000_000},
+			}
+			plan := schedule.New(p.orders.Segments)
+			r := p.receiver()
+			p.senderBy(everything())
+			over := make(chan struct{})
+			go func() { p.sent.wait(t, "sent"); close(over) }()
+			for looking := true; looking; {
+				select {
+				case <-over:
+					looking = false
+				case <-time.After(20 * time.Millisecond):
+				}
+				got := r.Progress().Bytes
+				now := time.Now().UnixMicro()
+				// Catching up lends from the past, never from the future, but for what the sender's queue may be ahead.
+				if most := plan.Bytes(0, now+3_000) + 64<<10; got > most {
+					t.Fatalf("%d bytes %d ms after the begin, booked are %d", got, (now-begin)/1000, most)
+				}
+			}
+			p.same()
+		})
+	}
+}
+
+// New orders with another mechanism: the connection stays, and what held it before lets go.
+func TestAChangeOfMechanism(t *testing.T) {
+	p := newPair(t, 20_000_000)
+	p.orders.Segments[0].RateBps = 40_000_000
+	p.receiver()
+	s := p.senderBy(everything())
+	var connection *link
+	o := p.orders
+	o.Send = true
+	for i, name := range []mechanism.Name{"", mechanism.Userland, mechanism.Window, mechanism.Pacing} {
+		o.Mechanism = name
+		o.Revision++
+		update := o
+		s.Update(update)
+		paced := name == "" || name == mechanism.Pacing
+		before := s.Progress().Bytes
+		for deadline := time.Now().Add(8 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("step %d, %q: it does not go on by it", i, name)
+			}
+			l := s.live.Load()
+			if l == nil {
+				continue
+			}
+			if connection == nil {
+				connection = l
+			}
+			if l != connection {
+				t.Fatalf("step %d, %q: a new connection", i, name)
+			}
+			if pacedAt(l) == paced && s.Progress().Bytes > before {
+				break
+			}
+		}
+	}
+	o.Segments = []schedule.Segment{{Begin: o.Segments[0].Begin, End: o.Segments[0].End, RateBps: 1_000_000_000}}
+	o.Revision++
+	s.Update(o)
+	p.sent.wait(t, "sent")
+	p.same()
+}
+
+// pacedAt says whether the kernel holds a connection to a rate.
+func pacedAt(l *link) (paced bool) {
+	_ = l.tcp.Control(func(fd uintptr) {
+		held, err := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE)
+		paced = err == nil && held != math.MaxUint64
+	})
+	return paced
+}
+
+func TestAMechanismThatTheHostLacks(t *testing.T) {
+	for name, host := range map[string]Mechanisms{"probed": everything(), "nothing known": nil} {
+		p := newPair(t, 1000)
+		p.orders.Mechanism = mechanism.HTB
+		p.receiver()
+		p.senderBy(host)
+		p.sent.wait(t, "failed "+failure.MechanismUnavailable)
+		if t.Failed() {
+			t.Log(name)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wrap
+
+import "bandwidthbroker/agents/internal/share"
+
+// silence is how one connection is kept quiet while nothing is booked; see share.Hold.
+type silence struct {
+	rate  int64 // the low rate that was asked for; 0: none yet
+	sent  int64 // by then
+	armed bool  // the last packet is under way, its timer runs beyond the gap
+}
+
+// early is how much before the end of the gap a timer may run out.
+const early int64 = 5_000 // µs
+
+// silence takes a step towards quiet. It is called every few milliseconds in a gap.
+func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
+	gap, next := s.gap(now)
+	burst := share.Burst(st.segment(), st.counts.MinRTT, s.roundTrip)
+	low := share.Hold(s.peak(), n, gap, burst, st.counts.MinRTT)
+	moved := st.counts.Sent - st.quiet.sent
+	switch {
+	case st.counts.Unsent == 0 && (st.quiet.rate == 0 || moved == 0):
+		// It has nothing to say. What it will say first sets its timer by the rate of now, so that must not be too low.
+		s.set(inode, st, max(s.peak()/4, low))
+	case st.quiet.rate == 0, st.quiet.armed && moved > 0:
+		// The gap begins, or the timer ran out in the middle of it.
+		st.quiet = silence{rate: low, sent: st.counts.Sent}
+		s.set(inode, st, low)
+	case st.quiet.armed || moved == 0:
+	case gap > 0 && moved*8_000_000/st.quiet.rate >= gap-early && st.counts.MinRTT >= share.FastReturn:
+		st.quiet.armed, st.quiet.sent = true, st.counts.Sent
+		s.set(inode, st, next)
+	default:
+		st.quiet = silence{rate: low, sent: st.counts.Sent}
+		s.set(inode, st, low)
+	}
+}
+
+// gap is how long nothing is booked from now on (0: unknown), and the rate after that.
+func (s *Supervisor) gap(now int64) (gap, next int64) {
+	at, ok := s.account.NextActive(now)
+	if !ok || s.orders.Paused {
+		return 0, 0
+	}
+	return at - now, max(s.plan.RateAt(at), s.orders.Fallback, 8_000) / int64(max(len(s.streams), 1))
+}
+
+// peak is the highest rate that is booked.
+func (s *Supervisor) peak() int64 {
+	peak := int64(0)
+	for _, segment := range s.orders.Segments {
+		peak = max(peak, segment.RateBps)
+	}
+	return peak
+}
