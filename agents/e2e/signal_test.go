@@ -447,6 +447,7 @@ func TestWithoutThePort(t *testing.T) {
 	}
 	defer taken.Close()
 	a := l.agentAt("a", address)
+	eventually(t, "the agent has spoken", 10*time.Second, func() bool { return l.broker.Last("a").Agent != nil })
 	eventually(t, "the status says that there is no port", 5*time.Second, func() bool {
 		s := status(t, a).Signals
 		return !s.Direct && strings.Contains(s.Reason, "in use")

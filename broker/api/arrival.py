@@ -21,10 +21,12 @@ class Arrival:
         await self.app(scope, receive, send)
 
 
-def server_time(request: Request, now_us: int) -> str:
-    """The middle of the time that the broker has had the request, to be called as the answer is made.
+def server_times(request: Request, now_us: int) -> dict[str, str | int]:
+    """`server_time`, the middle of the time that the broker has had the request, and `server_took_us`, how long that was; to be called
+    as the answer is made.
 
-    An agent holds it against the middle of its own sending and receiving; the difference is then NTP's offset (RFC 5905, section 8),
-    and what the broker needed for the answer cancels out.
+    An agent holds the first against the middle of its own sending and receiving: the difference is NTP's offset (RFC 5905, section 8). What
+    the broker needed for the answer was not on the way, and so does not count into the offset's error bound.
     """
-    return format_time((int(request.scope["arrived_us"]) + now_us) // 2)
+    arrived_us = int(request.scope["arrived_us"])
+    return {"server_time": format_time((arrived_us + now_us) // 2), "server_took_us": max(now_us - arrived_us, 0)}

@@ -232,6 +232,7 @@ class Enrolment(BaseModel):
     node: str
     agent_token: str
     server_time: str
+    server_took_us: int = Field(description="from the request's arrival to this answer")
 
 
 class AssignedSegment(BaseModel):
@@ -307,6 +308,7 @@ class Assignments(BaseModel):
     host: str
     revision: int
     server_time: str
+    server_took_us: int = Field(description="from the request's arrival to this answer")
     fallback_rate_bps: int
     assignments: list[Assignment]
 
@@ -365,6 +367,7 @@ class ReportsTaken(BaseModel):
     ignored: list[IgnoredReport]
     revision: int
     server_time: str
+    server_took_us: int = Field(description="from the request's arrival to this answer")
 
 
 # -- answers (documentation of what `broker.api.render` builds) -------------------------------------------------------------------------

@@ -98,7 +98,8 @@ def _hand_over(batch: Batch, ended: Transfer, successor: Transfer, policy: Polic
         batch.change(successor, ACTOR, "transfer.rechained", before)
         return True
     successor.released_us = batch.now_us
-    moved = may_move and not successor.paused and _shift_if_wanted(batch, successor, policy)
+    expected = ended.actual_start_us is not None
+    moved = may_move and not successor.paused and _shift_if_wanted(batch, successor, policy, expected)
     batch.change(successor, ACTOR, "transfer.handed_over", before)
     return moved
 
@@ -111,10 +112,10 @@ def _move_up(batch: Batch, successor: Transfer, policy: Policy) -> bool:
     return moved
 
 
-def _shift_if_wanted(batch: Batch, successor: Transfer, policy: Policy) -> bool:
-    """A signal tells it to begin in time; one that goes by the clock has to hear of a new time first."""
-    by_clock = chains.kind_of(successor) == chains.CLOCK and successor.state is not State.ACTIVE
-    notice = policy.managed_lead_us if by_clock else 0
+def _shift_if_wanted(batch: Batch, successor: Transfer, policy: Policy, expected: bool = True) -> bool:
+    """Behind one that runs its agents stand ready for a signal. Behind one that never began, or by the clock, they hear of it first."""
+    ready = successor.state is State.ACTIVE or (expected and chains.kind_of(successor) != chains.CLOCK)
+    notice = 0 if ready else policy.managed_lead_us
     earliest = max(batch.now_us + notice, successor.not_before_us, chains.earliest_us(batch, successor))
     return successor.planner != _LATE and shift(batch, successor, earliest)
 

@@ -217,6 +217,18 @@ async def test_one_that_goes_by_the_clock_is_told_in_time(database_url: str, clo
         await w.check()
 
 
+async def test_behind_one_that_never_began_its_agents_hear_of_it_first(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        (hour,) = await booked(w, sent(w, not_before_us=clock.now_us + 3600 * US_PER_S))
+        (second,) = await booked(w, sent(w, after=hour.id))
+        clock.advance(60)
+        await end(w, hour, Action.CANCEL)
+        (moved,) = await now(w, second)
+        assert seconds(w, moved.start_us) == pytest.approx(POLICY.managed_lead_us / US_PER_S, abs=1e-3)
+        await w.check()
+
+
 async def test_a_successor_that_was_faster_than_its_broker(database_url: str, clock: Clock) -> None:
     """Its `started` comes before its booked begin, and before the end of the one that it waits for."""
     async with world(database_url, clock) as w:
@@ -467,10 +479,11 @@ async def test_what_follows_locks_its_own_links_and_no_others(database_url: str,
         await network(w, L1, Link("L2", "A", "C", GBIT), Link("L3", "C", "B", GBIT), Link("L9", "X", "Y", GBIT))
         first = (await booked(w, sent(w, 10, options=Options(path=("h1~up", "L1", "h2~down")))))[0]
         (second,) = await booked(w, sent(w, 10, after=first.id))
+        await booked(w, w.ask(30 * SECOND, options=Options(path=("L1",))))
         async with w.look.transaction() as connection:
             await bookings.lock(connection, ["L9"])
             await behind(w, first, 9, 5 * SECOND)
             late, moved = await now(w, first, second)
-            assert moved.start_us >= late.finish_us
+            assert moved.start_us >= late.finish_us and "L2" in moved.links() and "L2" not in second.links()
             await end(w, first)
         await w.check([first.id])

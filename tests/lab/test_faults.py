@@ -40,12 +40,12 @@ def test_a_link_that_is_cut_for_five_seconds(tmp_path: Path) -> None:
 
 
 def _cut(lab: Lab, broker: BrokerClient) -> None:
-    content = os.urandom(7_500_000)  # 1.5 s
+    content = os.urandom(20_000_000)  # 4 s: it shall not be over before the cut, on a busy machine either
     (lab.agents["a"].out / "cut.bin").write_bytes(content)
     transfer = broker.submit({"source": "a", "destination": "c", "volume_bytes": len(content), "payload": {"path": "cut.bin"}})[
         "id"
     ]
-    _until(lambda: broker.transfer(transfer)["bytes_done"] > 1_000_000, 20, "it moves")
+    _until(lambda: broker.transfer(transfer)["bytes_done"] > 0, 20, "it moves")
     lab.gateway.cut()
     cut_us = time.time_ns() // 1000
     time.sleep(CUT_S)  # the fault itself

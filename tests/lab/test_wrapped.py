@@ -43,7 +43,7 @@ def _rsync(lab: Rig, port: int, count: int) -> list[str]:
     module = lab.files / f"rsync{port}"
     module.mkdir()
     config = lab.files / f"rsyncd{port}.conf"
-    config.write_text(f"[in]\npath = {module}\nread only = no\nuse chroot = no\nuid = root\ngid = root\nreverse lookup = no\n")
+    config.write_text(f"reverse lookup = no\n[in]\npath = {module}\nread only = no\nuse chroot = no\nuid = root\ngid = root\n")
     lab.lab.host("c").start(
         ["rsync", "--daemon", "--no-detach", f"--port={port}", f"--address={lab.to}", f"--config={config}"],
         stderr=subprocess.DEVNULL,

@@ -19,11 +19,11 @@ const (
 )
 
 // observe sets the clock by an exchange with the broker, and says so when that shows a step.
-func (a *Agent) observe(ex brokerclient.Exchange, server time.Time) {
+func (a *Agent) observe(ex brokerclient.Exchange, server time.Time, tookMicros int64) {
 	if server.IsZero() {
 		return
 	}
-	if by := a.clock.Observe(ex.Sent, ex.Received, server); by != 0 {
+	if by := a.clock.Observe(ex.Sent, ex.Received, server, time.Duration(tookMicros)*time.Microsecond); by != 0 {
 		a.log.Warn("the broker's clock was stepped: transfers follow it", "by", by)
 	}
 }

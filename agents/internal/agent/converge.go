@@ -98,7 +98,7 @@ func (a *Agent) fetch(ctx context.Context, etag *string) error {
 	if err != nil {
 		return err
 	}
-	a.observe(exchange, doc.ServerTime)
+	a.observe(exchange, doc.ServerTime, doc.ServerTookUs)
 	// Saved before it is applied: a restart must not find transfers running by something newer than it knows.
 	if err := a.state.SaveAssignments(raw); err != nil {
 		a.log.Error("assignments not saved: a restart without the broker would use older ones", "error", err)

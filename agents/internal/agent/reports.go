@@ -148,7 +148,7 @@ func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error
 	if err != nil {
 		return err
 	}
-	a.observe(exchange, answer.ServerTime)
+	a.observe(exchange, answer.ServerTime, answer.ServerTookUs)
 	for _, r := range answer.Accepted {
 		a.spool.Drop(r.TransferID, r.Sequence)
 	}

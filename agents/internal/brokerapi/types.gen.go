@@ -318,6 +318,9 @@ type Assignments struct {
 	Host            string       `json:"host"`
 	Revision        int64        `json:"revision"`
 	ServerTime      time.Time    `json:"server_time"`
+
+	// ServerTookUs from the request's arrival to this answer
+	ServerTookUs int64 `json:"server_took_us"`
 }
 
 // EndSignal Whom a predecessor's sender tells that the link is free.
@@ -351,6 +354,9 @@ type Enrolment struct {
 	Host       string    `json:"host"`
 	Node       string    `json:"node"`
 	ServerTime time.Time `json:"server_time"`
+
+	// ServerTookUs from the request's arrival to this answer
+	ServerTookUs int64 `json:"server_took_us"`
 }
 
 // FlowMatchOut defines model for FlowMatchOut.
@@ -392,6 +398,9 @@ type ReportsTaken struct {
 	Ignored    []IgnoredReport `json:"ignored"`
 	Revision   int64           `json:"revision"`
 	ServerTime time.Time       `json:"server_time"`
+
+	// ServerTookUs from the request's arrival to this answer
+	ServerTookUs int64 `json:"server_took_us"`
 }
 
 // SignalPeer The sender at the other end of a start signal.

@@ -69,14 +69,14 @@ func (c *Clock) LimitGuard(most time.Duration) {
 // Local is the local time to take with a request and its answer.
 func (c *Clock) Local() time.Time { return c.now() }
 
-// Observe takes an exchange with the broker. stepped is by how much the broker's clock was found to be stepped; one
-// exchange alone is not enough to find that.
-func (c *Clock) Observe(sent, received, broker time.Time) (stepped time.Duration) {
+// Observe takes an exchange with the broker: its time in the middle of its work on the answer, and how long that took.
+// stepped is by how much the broker's clock was found to be stepped; one exchange alone is not enough to find that.
+func (c *Clock) Observe(sent, received, broker time.Time, took time.Duration) (stepped time.Duration) {
 	host := c.readHost()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.host = host
-	if stepped = c.est.add(sent, received, broker, host); stepped != 0 {
+	if stepped = c.est.add(sent, received, broker, max(took, 0), host); stepped != 0 {
 		c.steps++
 		c.lastStep = stepped
 	}

@@ -25,15 +25,35 @@ func newVirtual() *virtual {
 
 // exchange asks a broker whose clock is ahead by offset, over a path with different delays each way.
 func (v *virtual) exchange(offset, there, back time.Duration) time.Duration {
+	return v.slowExchange(offset, there, 0, back)
+}
+
+// slowExchange asks a broker that needs a while for its answer.
+func (v *virtual) slowExchange(offset, there, took, back time.Duration) time.Duration {
 	sent := v.at
-	v.at = v.at.Add(there)
+	v.at = v.at.Add(there + took/2)
 	broker := v.at.Add(offset)
-	v.at = v.at.Add(back)
-	return v.clock.Observe(sent, v.at, broker)
+	v.at = v.at.Add(took - took/2 + back)
+	return v.clock.Observe(sent, v.at, broker, took)
 }
 
 func (v *virtual) off(offset time.Duration) time.Duration {
 	return time.Duration(v.clock.Now()-v.at.Add(offset).UnixMicro()) * time.Microsecond
+}
+
+// The time that an answer takes is known, and tells nothing about the path.
+func TestWhatTheBrokerNeedsIsNoError(t *testing.T) {
+	v := newVirtual()
+	v.slowExchange(time.Hour, 200*time.Microsecond, 15*time.Millisecond, 100*time.Microsecond)
+	if off := v.off(time.Hour).Abs(); off > 50*time.Microsecond {
+		t.Errorf("off by %s", off)
+	}
+	if r := v.clock.Read(); !near(r.Error, 150*time.Microsecond, 10*time.Microsecond) {
+		t.Errorf("%+v", r)
+	}
+	if sent := v.at; v.clock.Observe(sent, sent.Add(time.Millisecond), sent, time.Second) != 0 || v.off(time.Hour).Abs() > 50*time.Microsecond {
+		t.Error("an answer that took longer than the whole exchange was believed")
+	}
 }
 
 func near(got, want, by time.Duration) bool { return (got - want).Abs() <= by }

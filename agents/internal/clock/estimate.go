@@ -15,7 +15,7 @@ const (
 // sample is one exchange with the broker.
 type sample struct {
 	offset    time.Duration // broker time minus local time
-	roundTrip time.Duration
+	roundTrip time.Duration // on the way: without what the broker took
 	at        time.Time // local
 }
 
@@ -37,14 +37,15 @@ type estimate struct {
 	doubts  []sample
 }
 
-// add takes an exchange: local times when the request left and when the answer came, and the broker's time in between.
+// add takes an exchange: local times when the request left and when the answer came, the broker's time in the middle of its
+// work on it, and how long that took.
 // stepped is by how much the broker's clock was stepped, when that has become certain with this exchange.
-func (e *estimate) add(sent, received, broker time.Time, h Host) (stepped time.Duration) {
-	roundTrip := received.Sub(sent)
-	if roundTrip < 0 {
+func (e *estimate) add(sent, received, broker time.Time, took time.Duration, h Host) (stepped time.Duration) {
+	elapsed := received.Sub(sent)
+	if elapsed < took { // nor below 0
 		return 0
 	}
-	s := sample{broker.Sub(sent.Add(roundTrip / 2)), roundTrip, received}
+	s := sample{broker.Sub(sent.Add(elapsed / 2)), elapsed - took, received}
 	best, known := e.best(received, h)
 	if known && s.contradicts(best, received, h) {
 		return e.doubt(s, best, h)

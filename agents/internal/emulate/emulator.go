@@ -70,17 +70,9 @@ func (e *Emulator) open() (err error) {
 			return err
 		}
 	}
-	if e.realtime, err = e.options.Realtime.apply(); err != nil {
-		return err
-	}
-	for i, end := range []End{e.options.Left, e.options.Right} {
-		if e.devices[i], err = tun.Open(end.Namespace, end.Device, e.options.MTU); err != nil {
-			return err
-		}
-	}
 	for i, name := range []string{LeftRight, RightLeft} {
 		d := &direction{
-			name: name, from: e.devices[i], to: e.devices[1-i], mtu: e.options.MTU, spin: e.options.Spin, since: e.since,
+			name: name, mtu: e.options.MTU, spin: e.options.Spin, since: e.since,
 			store: gateway.NewStore(store), flows: newFlows(),
 		}
 		if d.link, err = gateway.NewLink(e.options.Link, e.options.Framing, e.options.Seed, uint64(i)); err != nil {
@@ -93,6 +85,17 @@ func (e *Emulator) open() (err error) {
 			d.ticks.write = e.trace.writer(name, &d.flows)
 		}
 		e.directions[i] = d
+	}
+	if e.realtime, err = e.options.Realtime.apply(); err != nil {
+		return err
+	}
+	for i, end := range []End{e.options.Left, e.options.Right} {
+		if e.devices[i], err = tun.Open(end.Namespace, end.Device, e.options.MTU); err != nil {
+			return err
+		}
+	}
+	for i, d := range e.directions {
+		d.from, d.to = e.devices[i], e.devices[1-i]
 	}
 	return nil
 }

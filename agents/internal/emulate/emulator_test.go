@@ -405,7 +405,7 @@ func TestNothingToStartFrom(t *testing.T) {
 		"MTU is 0":        {Realtime: Ordinary},
 		`realtime is "x"`: {MTU: 1500, Realtime: "x"},
 		"no such file":    {MTU: 1500, Realtime: Ordinary, Trace: "/nosuch/trace"},
-		"nosuch":          {MTU: 1500, Realtime: Ordinary, Left: End{"nosuch", "x"}},
+		"nosuch":          {MTU: 1500, Realtime: Ordinary, Left: End{"nosuch", "x"}, Link: gateway.Settings{CapacityBps: 1}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

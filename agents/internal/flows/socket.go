@@ -138,6 +138,8 @@ type Counts struct {
 	Sent    int64 // bytes of payload that left, each counted once however often it was sent
 	Acked   int64 // of these, confirmed by the other end's kernel
 	Unsent  int64 // bytes that wait for their time, or for room in the window
+	Full    bool  // as much is under way as the network is trusted with (congestion window)
+	Closed  int64 // µs for which the other end's window was closed, in all
 	MinRTT  int64 // µs; 0: not known yet
 	Retrans int64 // bytes sent again
 	Segment int64 // bytes of payload in a full packet
@@ -156,6 +158,7 @@ func (s *Socket) Counts() (Counts, error) {
 		// bytes_acked counts the SYN and the FIN, which are no payload.
 		c.Acked = min(int64(info.Bytes_acked), c.Sent)
 		c.Segment = int64(info.Snd_mss)
+		c.Full, c.Closed = info.Unacked >= info.Snd_cwnd, int64(info.Rwnd_limited)
 		if info.Min_rtt != ^uint32(0) {
 			c.MinRTT = int64(info.Min_rtt)
 		}

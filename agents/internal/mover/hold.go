@@ -32,9 +32,9 @@ func (plain) Limiter(mechanism.Name, string) (mechanism.Limiter, error) {
 	return mechanism.NewPacing(), nil
 }
 
-// hold has the connection held by what the orders ask for. Another mechanism than before takes over before the old one lets
+// holdBy has the connection held by what the orders ask for. Another mechanism than before takes over before the old one lets
 // go, so that the connection is never without.
-func (t *transmission) hold(asked mechanism.Name) error {
+func (t *transmission) holdBy(asked mechanism.Name) error {
 	if t.limiter != nil && asked == t.asked {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (t *transmission) hold(asked mechanism.Name) error {
 		}
 		made, err := t.begin(name)
 		if err == nil {
-			t.release()
+			t.letGo()
 			t.limiter, t.asked = made, asked
 			t.log.Debug("mechanism", "name", name)
 			return nil
@@ -78,8 +78,8 @@ func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
 	return made, nil
 }
 
-// release lets the connection go and undoes what was done for it on the host.
-func (t *transmission) release() {
+// letGo lets the connection go and undoes what was done for it on the host.
+func (t *transmission) letGo() {
 	if t.limiter == nil {
 		return
 	}

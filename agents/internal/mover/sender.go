@@ -283,7 +283,7 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	s.live.Store(l)
 	defer s.live.Store(nil)
 	t := &transmission{Sender: s, link: l, src: src, offset: l.resume}
-	defer t.release() // not before DONE: what waits in the kernel is still held
+	defer t.letGo() // not before DONE: what waits in the kernel is still held
 	defer t.aside.Wait()
 	if err := t.run(ctx); err != nil {
 		return none, l.reason(err)

@@ -37,6 +37,8 @@ type transmission struct {
 	packet    int64          // payload of a full segment
 	warming   bool           // see warm.go
 	warmedAt  int64          // broker time
+	riseAt    int64          // broker time of the next look
+	risen     int64          // bytes that left singly for the step up that comes
 	room      int64          // bytes that the kernel was asked to keep for what is in flight
 	started   bool
 	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
@@ -100,10 +102,16 @@ func (t *transmission) run(ctx context.Context) error {
 		if err := errors.Join(t.warmed(), t.pace(decision.RateBps)); err != nil {
 			return err
 		}
+		single, riseAt, err := t.rise(now, frame)
+		t.wrote(single)
+		if frame = frame[single:]; err != nil {
+			return err
+		}
 		allowed, wakeAt, err := t.allowed(now, decision, int64(len(frame)))
 		if err != nil {
 			return err
 		}
+		wakeAt = min(wakeAt, riseAt)
 		if allowed == 0 {
 			if err := t.wait(ctx, t.nap(now, wakeAt)); err != nil {
 				return err
@@ -230,7 +238,7 @@ func (t *transmission) nap(now, until int64) time.Duration {
 // follow takes new orders: the connection stays, the pace changes.
 func (t *transmission) follow(o *Orders, now int64) error {
 	t.orders, t.nextCheck = o, 0
-	if err := t.hold(o.Mechanism); err != nil {
+	if err := t.holdBy(o.Mechanism); err != nil {
 		return err
 	}
 	style := t.style()

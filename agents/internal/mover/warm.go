@@ -19,7 +19,7 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 	}
 	path := pathOf(info)
 	t.makeRoom(rateBps, path)
-	if lead := pacer.WarmLead(rateBps, path); begin-now > lead {
+	if lead := pacer.WarmLead(rateBps, shrunk(path, info, begin-now)); begin-now > lead {
 		return 0, begin - lead, nil
 	}
 	if !t.warming {
@@ -49,13 +49,60 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 			after -= idle
 		}
 	}
+	sent, err = t.singly(frame, segments)
+	return sent, min(begin, now+after), err
+}
+
+// singly writes some bytes of a frame, but never its last one, a segment each.
+func (t *transmission) singly(frame []byte, segments int64) (sent int, err error) {
 	for range min(segments, int64(len(frame))-1) {
 		n, err := t.link.conn.Write(frame[sent : sent+1])
 		if sent += n; err != nil {
-			return sent, begin, fmt.Errorf("send: %w", err)
+			return sent, fmt.Errorf("send: %w", err)
 		}
 	}
-	return sent, min(begin, now+after), nil
+	return sent, nil
+}
+
+const (
+	// riseAhead is how long before a step up it is first thought of: longer than any warming up.
+	riseAhead int64 = 3_000_000 // µs
+	riseEvery int64 = 1_000     // µs
+	riseIdle  int64 = 50_000    // µs between looks before warming up begins
+)
+
+// rise prepares the congestion window for a step up of a rate that is being sent at: a window that is not used is not kept,
+// and does not grow. It answers how many bytes of the frame left singly, and by when to look again.
+func (t *transmission) rise(now int64, frame []byte) (sent int, lookAt int64, err error) {
+	at, rateBps, ok := t.pacer.NextRise(now)
+	if !ok || at-now > riseAhead {
+		t.risen = 0
+		return 0, schedule.Forever, nil
+	}
+	if now < t.riseAt {
+		return 0, t.riseAt, nil
+	}
+	info, err := t.link.tcp.Info()
+	if err != nil {
+		return 0, at, fmt.Errorf("send: %w", err)
+	}
+	path := pathOf(info)
+	t.makeRoom(rateBps, path)
+	t.riseAt = now + riseIdle
+	want := pacer.WindowFor(rateBps, path)
+	// What is in flight keeps twice its window by itself. After a loss the window no longer doubles.
+	if path.Window >= want || info.Snd_cwnd >= info.Snd_ssthresh || t.risen > want {
+		return 0, t.riseAt, nil
+	}
+	if lead := pacer.WarmLead(rateBps, path) + pacer.Queued; at-now > lead {
+		t.riseAt = min(t.riseAt, at-lead)
+		return 0, t.riseAt, nil
+	}
+	segments, _ := pacer.Warm(rateBps, path, now-t.warmedAt)
+	t.warmedAt, t.riseAt = now, now+riseEvery
+	sent, err = t.singly(frame, segments)
+	t.risen += int64(sent)
+	return sent, t.riseAt, err
 }
 
 // warmed ends warming up, if there was any.
@@ -80,6 +127,14 @@ func (t *transmission) makeRoom(rateBps int64, path pacer.Path) {
 			"rate_bps", rateBps, "rtt_us", path.RTT, "need_bytes", need, "has_bytes", room, "error", err)
 	}
 	t.room = need
+}
+
+// shrunk is a path as it will be after so many microseconds more without data: the kernel halves the window for every
+// retransmission time-out that nothing was sent, down to the first ten segments, and says so only when something is sent.
+func shrunk(path pacer.Path, info *tcpsock.TCPInfo, idle int64) pacer.Path {
+	idle += int64(info.Last_data_sent) * 1000
+	path.Window = max(min(path.Window, 10), path.Window>>min(idle/max(int64(info.Rto), 1), 30))
+	return path
 }
 
 func pathOf(info *tcpsock.TCPInfo) pacer.Path {

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,11 +43,11 @@ type book struct {
 	started bool
 	counted agentstate.Counted
 	ended   brokerapi.AgentReportKind
-	full    bool // the disk
+	full    atomic.Bool // the disk
 }
 
 func (b *book) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
-	if b.full {
+	if b.full.Load() {
 		return errors.New("no space left")
 	}
 	b.reports = append(b.reports, strings.TrimSpace(fmt.Sprintf("%s %d %s %s", kind, f.Bytes, f.Code, f.Detail)))
@@ -183,12 +184,12 @@ func TestEnds(t *testing.T) {
 				"remove it (tc qdisc del dev eth0 root) or choose another mechanism"}},
 		"nonsense": {func(p *play) { p.orders.Match.DestinationPorts = "9-1" }, 0, 9,
 			[]string{`failed 0 internal htb: internal: match: destination_ports: "9-1": want a port, 5001, or a range, 5001-5010`}},
-		"no way, ever": {func(p *play) { delete(p.kernel.Routes, peer) }, 0, 14, []string{
+		"no way, ever": {func(p *play) { p.kernel.SetRoute(peer, "") }, 0, 14, []string{
 			"failed 0 mechanism_unavailable htb: no way to 192.0.2.7: network is unreachable"}},
 		"a name": {func(p *play) { p.orders.Match.Address = "dtn-b" }, 100, 12, []string{"started 144800"}},
 		"a full disk": {func(p *play) {
-			p.book.full = true
-			time.AfterFunc(45*time.Second, func() { p.book.full = false })
+			p.book.full.Store(true)
+			time.AfterFunc(45*time.Second, func() { p.book.full.Store(false) })
 		}, 100, 46, []string{"finished 144800"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +279,7 @@ func TestAnotherWay(t *testing.T) {
 		p.start()
 		p.until(14)
 		p.send(1000)
-		p.kernel.Routes[peer] = "eth1"
+		p.kernel.SetRoute(peer, "eth1")
 		p.until(20)
 		if r, err := p.shaper.Read("tr_1"); err != nil || r.Device != "eth1" {
 			t.Errorf("%+v, %v", r, err)

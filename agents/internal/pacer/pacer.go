@@ -128,6 +128,14 @@ func (p *Pacer) Next(now, want int64) Decision {
 // RateAt is the rate that is sent by at an instant, without catching up.
 func (p *Pacer) RateAt(at int64) int64 { return p.safe.RateAt(at) }
 
+// NextRise is the next instant at which the rate steps up from one that is sent at, and the rate then.
+func (p *Pacer) NextRise(now int64) (at, rateBps int64, ok bool) {
+	rate := p.safe.RateAt(now)
+	at, ok = p.safe.NextChange(now)
+	rateBps = p.safe.RateAt(at)
+	return at, rateBps, ok && rate > 0 && rateBps > rate
+}
+
 // Lately is what was booked in so many microseconds until now.
 func (p *Pacer) Lately(now, micros int64) int64 { return p.booked.Bytes(now-micros, now) }
 

@@ -55,5 +55,5 @@ const (
 
 // Opened is the cap of a connection that has just begun: less by its first packets, which leave at once.
 func Opened(cap, segment int64) int64 {
-	return max(cap-unpaced*segment*8_000_000/Opening, cap/4)
+	return max(cap-unpaced*segment*8_000_000/Opening, cap/2)
 }

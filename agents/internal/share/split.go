@@ -5,15 +5,13 @@ package share
 // Stream is one connection as it was seen last.
 type Stream struct {
 	RateBps int64 // what it sent lately
-	CapBps  int64 // what it was held to meanwhile
-	Backlog bool  // something waited to be sent
-	Fresh   bool  // nobody knows yet what it will send
+	Hungry  bool  // it would send more if it might, or nobody knows yet
 }
 
 // spare is how much more than what they send is left to connections that do not use their share (1/spare of a fair one),
 // so that it shows when they want more, and so that the first packet after a pause does not hold up the second for long.
 // For the 40 ms until it shows the sum may be that much too high, which over 200 ms is less than 1 %.
-const spare = 8
+const spare = 4
 
 // Split divides a rate between connections by need (max-min fair): who sends less than its share keeps a little more than
 // that, the others divide the rest evenly. The sum of the caps may be above total by what the content ones
@@ -22,7 +20,7 @@ func Split(total int64, streams []Stream) []int64 {
 	caps := make([]int64, len(streams))
 	var content, used int64
 	for _, s := range streams {
-		if !s.hungry() {
+		if !s.Hungry {
 			content++
 			used += s.RateBps
 		}
@@ -44,23 +42,17 @@ func Split(total int64, streams []Stream) []int64 {
 	room := fair / spare
 	used = 0
 	for i, s := range streams {
-		if !s.hungry() {
+		if !s.Hungry {
 			caps[i] = min(s.RateBps, fair) + room
 			used += min(s.RateBps, fair)
 		}
 	}
 	for i, s := range streams {
-		if s.hungry() {
+		if s.Hungry {
 			caps[i] = (total - used) / hungry
 		}
 	}
 	return caps
-}
-
-// hungry says that it is the cap that holds a connection back: something waits, and the cap is nearly used. Where much
-// less is sent the network or the receiver holds it back, and a higher cap would be of no use to it.
-func (s Stream) hungry() bool {
-	return s.Fresh || (s.Backlog && s.RateBps >= s.CapBps/5*4)
 }
 
 // scaled is n x part / whole, for rates that together exceed what may be sent.

@@ -438,3 +438,32 @@ func TestTheBrokersWord(t *testing.T) {
 		t.Error(v)
 	}
 }
+
+// A HOLD that did not count for the successor, because it came without its nonce, gives no lease when it is answered.
+func TestOnlyAHoldThatCountsGivesALease(t *testing.T) {
+	pair := Pair{"p", "s"}
+	p := NewPredecessor(PredecessorConfig{Pair: pair, Nonce: Nonce{1}, Timeout: 200_000, Margin: 30_000})
+	p.Plan(1_000_000, Never)
+	first, _ := p.Advance(100_000)
+	answer := Frame{Kind: Held, Pair: pair, Number: 1, PredecessorNonce: Nonce{1}, SuccessorNonce: Nonce{2}}
+	second := p.Receive(110_000, answer)
+	if len(first) != 1 || len(second) != 1 || second[0].SuccessorNonce != (Nonce{2}) || p.LeaseUntil() != 0 {
+		t.Fatalf("%v, then %v, lease until %d", first, second, p.LeaseUntil())
+	}
+	answer.Number = 2
+	p.Receive(120_000, answer)
+	if want := int64(110_000 + 200_000 - 30_000); p.LeaseUntil() != want {
+		t.Errorf("lease until %d, want %d", p.LeaseUntil(), want)
+	}
+	// A successor that restarted counts from its own begin: an answer to what the earlier run was told gives nothing new.
+	p.Advance(160_000)
+	answer.Number, answer.SuccessorNonce = 3, Nonce{3}
+	p.Receive(170_000, answer)
+	if want := int64(110_000 + 200_000 - 30_000); p.LeaseUntil() != want {
+		t.Errorf("lease until %d after a restart, want %d", p.LeaseUntil(), want)
+	}
+	p.Release(180_000, 180_000, Done)
+	if p.LeaseUntil() != 0 {
+		t.Error("a lease after the end")
+	}
+}

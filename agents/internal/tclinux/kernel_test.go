@@ -270,47 +270,60 @@ func (b booking) hold(t *testing.T, s *tclinux.Shaper, here, there *tctest.Names
 	if mss := tcpInfo(t, conn).Snd_mss; int(mss) != b.framing.Payload {
 		t.Fatalf("segments of %d bytes, not %d", mss, b.framing.Payload)
 	}
-	for end := time.Now().Add(8 * time.Second); ; {
-		off, full := b.measure(t, s, conn)
-		if off > 0.01 || full && off < -0.01 {
+	// A machine that is busy with other things measures nothing: only windows count in which this process was never late and
+	// the queue was never empty. An emptied queue may be missed; three times in a row it is not.
+	short := 0
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); {
+		off, counts := b.measure(t, s, conn)
+		switch {
+		case !counts:
+		case off > 0.01:
 			t.Fatalf("%+.2f %% beside what is booked", 100*off)
-		}
-		if full {
+		case off > -0.01:
 			return
-		}
-		if time.Now().After(end) {
-			t.Skip("NOT SHOWN on a machine so busy that a process cannot fill the queue")
+		default:
+			if short++; short == 3 {
+				t.Fatalf("%+.2f %% beside what is booked, the third time", 100*off)
+			}
 		}
 	}
+	t.Skip("NOT SHOWN on a machine that is too busy to measure it")
 }
 
-// measure answers by which share the rate is off, and whether the queue was full all the time: else it was this process
-// that was late. It begins and ends when something was acknowledged, and counts what came before that: HTB takes the time
-// for a packet after it.
-func (b booking) measure(t *testing.T, s *tclinux.Shaper, conn *net.TCPConn) (off float64, full bool) {
+// measure answers by which share the rate is off, and whether that counts. It begins and ends when something was
+// acknowledged, and takes what came before that: HTB takes the time for a packet after it.
+func (b booking) measure(t *testing.T, s *tclinux.Shaper, conn *net.TCPConn) (off float64, counts bool) {
+	counts = true
 	edge := func() (time.Time, uint64) {
-		before := tcpInfo(t, conn).Bytes_acked
-		for tcpInfo(t, conn).Bytes_acked == before {
+		before, looked := tcpInfo(t, conn).Bytes_acked, time.Now()
+		for {
 			time.Sleep(200 * time.Microsecond)
+			now, changed := time.Now(), tcpInfo(t, conn).Bytes_acked != before
+			if changed {
+				counts = counts && now.Sub(looked) < 2*time.Millisecond && time.Since(now) < time.Millisecond
+				return now, before
+			}
+			looked = now
 		}
-		return time.Now(), before
 	}
 	begin, first := edge()
 	counted := reading(t, s, b.name)
-	full = true
-	for end := begin.Add(700 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		full = full && reading(t, s, b.name).Backlog > 0
+	for now := begin; now.Before(begin.Add(700 * time.Millisecond)); {
+		time.Sleep(5 * time.Millisecond)
+		full := reading(t, s, b.name).Backlog > 0
+		counts = counts && full && time.Since(now) < 20*time.Millisecond
+		now = time.Now()
 	}
 	end, last := edge()
-	counts := reading(t, s, b.name)
+	after := reading(t, s, b.name)
 	off = float64(last-first)*8/end.Sub(begin).Seconds()/float64(b.rate) - 1
-	payload := b.framing.PayloadBytes(counts.Bytes-counted.Bytes, counts.Packets-counted.Packets)
-	t.Logf("booked %d bit/s of payload: %+.2f %%; %d bytes acknowledged, %d counted, queue always full: %v", b.rate, 100*off, last-first, payload, full)
+	payload := b.framing.PayloadBytes(after.Bytes-counted.Bytes, after.Packets-counted.Packets)
+	t.Logf("booked %d bit/s of payload: %+.2f %%; %d bytes acknowledged, %d counted; measured well: %v", b.rate, 100*off, last-first, payload, counts)
 	// Some packets of 64 KiB may be under way, or counted a moment later.
-	if apart := payload - int64(last-first); full && (apart > 1<<18 || apart < -1<<18) {
+	if apart := payload - int64(last-first); counts && (apart > 1<<19 || apart < -1<<19) {
 		t.Errorf("%d bytes were acknowledged, %d counted", last-first, payload)
 	}
-	return off, full
+	return off, counts
 }
 
 func reading(t *testing.T, s *tclinux.Shaper, owner string) tclinux.Reading {

@@ -175,7 +175,7 @@ func (s *Supervisor) pace(now int64) {
 		for i, cap := range share.Split(total, streams) {
 			st := s.streams[inodes[i]]
 			st.quiet = silence{}
-			if st.opening(now) {
+			if streams[i].Hungry && st.opening(now) {
 				cap = share.Opened(cap, st.segment())
 			}
 			s.set(inodes[i], st, cap)

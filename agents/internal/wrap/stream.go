@@ -38,6 +38,7 @@ type stream struct {
 	moved  int64 // when a byte was sent or acknowledged last
 	spoke  int64 // when its first byte was seen; 0: none yet
 	quiet  silence
+	held   bool // by the network or the other end, not by us
 
 	listens bool
 	lost    int  // scans in a row that did not find it
@@ -65,6 +66,7 @@ func (s *stream) look(now int64) (over bool) {
 	if s.spoke == 0 && counts.Sent > s.base.Sent {
 		s.spoke = now
 	}
+	s.held = counts.Full || counts.Closed > s.counts.Closed
 	s.counts, s.at = counts, now
 	if !s.closed {
 		return false
@@ -93,5 +95,5 @@ func (s *stream) sent() int64  { return s.counts.Sent - s.base.Sent }
 func (s *stream) acked() int64 { return s.counts.Acked - s.base.Acked }
 
 func (s *stream) share(now int64) share.Stream {
-	return share.Stream{RateBps: s.rate, CapBps: s.cap, Backlog: s.counts.Unsent > 0, Fresh: now-s.found < fresh}
+	return share.Stream{RateBps: s.rate, Hungry: now-s.found < fresh || (s.counts.Unsent > 0 && !s.held)}
 }

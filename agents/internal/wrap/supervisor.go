@@ -53,6 +53,9 @@ const (
 	progressEvery int64 = 500_000 // µs
 	statusEvery   int64 = 500_000
 	checkEvery    int64 = 200_000 // for a shortfall
+	// askAgain is how long a new plan is followed before another one is asked for: a command that thinks for a while would
+	// have the broker plan all the time.
+	askAgain int64 = 2_000_000
 	// terminated is how long a command that shall end may take before it is killed.
 	terminated = 10 * time.Second
 	// handOver is how long the end of the command waits for a daemon that is away to take the reports.
@@ -156,8 +159,11 @@ func (s *Supervisor) follow() {
 	if o == s.orders {
 		return
 	}
-	s.orders, s.checkAt = o, 0
 	now := s.Client.Now()
+	if s.orders != nil && s.orders.Revision != o.Revision {
+		s.checkAt = now + askAgain
+	}
+	s.orders = o
 	segments := make([]schedule.Segment, 0, len(o.Segments))
 	for _, segment := range o.Segments {
 		segments = append(segments, schedule.Segment{Begin: segment.Begin, End: segment.End, RateBps: segment.RateBps})
@@ -279,7 +285,9 @@ func (s *Supervisor) look() {
 			s.drop(inode, st)
 		}
 	}
-	s.achieved.see(now, s.sent(), s.applied)
+	if now-s.scanned >= scanEvery {
+		s.achieved.see(now, s.sent(), s.applied)
+	}
 	if now-s.scanned >= scanEvery || s.missing() {
 		s.scanned = now
 		s.scan(now)

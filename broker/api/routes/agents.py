@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request, Response
 
 from broker.api import render, sse
-from broker.api.arrival import server_time
+from broker.api.arrival import server_times
 from broker.api.context import Agent, Broker, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
@@ -41,7 +41,7 @@ async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> 
         "host": enrolled.host.name,
         "node": enrolled.host.node,
         "agent_token": enrolled.agent_token,
-        "server_time": server_time(request, broker.clock()),
+        **server_times(request, broker.clock()),
     }
     return render.answer(shown, 201)
 
@@ -62,7 +62,7 @@ async def read_assignments(
         secret = broker.settings.secret_key.get_secret_value().encode()
         links = await broker.links(connection)
         document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
-    document["server_time"] = server_time(request, broker.clock())
+    document |= server_times(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 
 
@@ -108,7 +108,7 @@ async def report(host: str, body: ReportsBody, request: Request, broker: BrokerD
             for item, code, detail in taken.ignored
         ],
         "revision": taken.revision,
-        "server_time": server_time(request, broker.clock()),
+        **server_times(request, broker.clock()),
     }
     return render.answer(shown)
 

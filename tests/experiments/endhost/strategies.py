@@ -13,7 +13,7 @@ from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volum
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
 from tests.experiments.endhost.setting import Strategy, ideal_us, payload_bps, shares_bps, volumes
-from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, Stage, measuring
+from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, SINK_NICE, Stage, measuring
 from tests.experiments.endhost.watch import Watch
 
 ROOT = Path(__file__).parents[3]
@@ -116,18 +116,9 @@ def _plain(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) 
 def _mover(stage: Stage, host: str, role: str, where: str, path: Path, after: Any = None) -> "subprocess.Popen[str]":
     if after is not None:
         assert after.stdout.readline() == "ready\n"
-    command = [
-        "chrt",
-        "--fifo",
-        str(AGENT_PRIORITY),
-        sys.executable,
-        "-m",
-        "tests.experiments.endhost.plain",
-        role,
-        where,
-        str(path),
-    ]
-    return stage.lab.host(host).start(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    urgency = ["chrt", "--fifo", str(AGENT_PRIORITY)] if role == "send" else ["nice", "-n", str(SINK_NICE)]
+    mover = [sys.executable, "-m", "tests.experiments.endhost.plain", role, where, str(path)]
+    return stage.lab.host(host).start([*urgency, *mover], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def _spaghetti(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) -> Any:
@@ -148,17 +139,14 @@ def _vifi(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) -
     """One after the other at the full rate of the link, the smaller first."""
     begin_us = _forget(stage, rtt_us)
     (first, second), (small, large) = PAIRS, sizes
-    asked = {"planner": "vifi", "rate_max_bps": payload_bps()}
-    leader = stage.submit(*first, small, **asked, not_before=format_time(begin_us))
+    # Both are released at once (section 3.1): the second could begin as soon as the first one ends.
+    asked = {"planner": "vifi", "rate_max_bps": payload_bps(), "not_before": format_time(begin_us)}
+    leader = stage.submit(*first, small, **asked)
     check(leader, begin_us, [payload_bps()])
-    follower = stage.submit(*second, large, **asked, **after(leader, strategy))
+    follower = stage.submit(*second, large, **asked, after=leader["id"], signal={"kind": strategy.signal})
+    check(follower, parse_time(leader["plan"]["finish"]), [payload_bps()])
     flows = [Flow(*pair, size, stage.watches[pair[1]]) for pair, size in zip(PAIRS, sizes, strict=True)]
     return begin_us, flows, [0, 0], lambda: _finished(stage, [leader, follower], flows)
-
-
-def after(leader: Mapping[str, Any], strategy: Strategy) -> dict[str, Any]:
-    """What makes the second wait for the first."""
-    return {"not_before": leader["plan"]["finish"], "after": leader["id"], "signal": {"kind": strategy.signal}}
 
 
 def _forget(stage: Stage, rtt_us: int) -> int:

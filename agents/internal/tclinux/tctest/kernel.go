@@ -9,13 +9,15 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"bandwidthbroker/agents/internal/tclinux"
 )
 
-// Kernel has some devices. It is not safe for concurrent use.
+// Kernel has some devices.
 type Kernel struct {
+	mu      sync.Mutex
 	Log     []string              // operations carried out, as tc commands
 	Routes  map[netip.Addr]string // address to device
 	Missing map[string]error      // kinds of qdisc that Probe does not find, with the answer
@@ -43,17 +45,42 @@ func New(devices ...string) *Kernel {
 	return k
 }
 
+// SetRoute makes packets to an address leave by a device; "": by none.
+func (k *Kernel) SetRoute(to netip.Addr, device string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if device == "" {
+		delete(k.Routes, to)
+		return
+	}
+	k.Routes[to] = device
+}
+
 // SetRoot makes somebody configure a device.
-func (k *Kernel) SetRoot(q tclinux.Qdisc) { k.devices[q.Device] = &device{root: q} }
+func (k *Kernel) SetRoot(q tclinux.Qdisc) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.devices[q.Device] = &device{root: q}
+}
 
 // CrashAfter lets n more operations succeed; negative: all.
-func (k *Kernel) CrashAfter(n int) { k.crash = n }
+func (k *Kernel) CrashAfter(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.crash = n
+}
 
 // Restart is what a new process finds: the same kernel, unlocked.
-func (k *Kernel) Restart() { k.crash, k.locked = -1, false }
+func (k *Kernel) Restart() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.crash, k.locked = -1, false
+}
 
 // Send has packets leave by a class.
 func (k *Kernel) Send(name string, minor uint16, bytes, packets uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for i, c := range k.devices[name].classes {
 		if c.Minor == minor {
 			k.devices[name].classes[i].Bytes += bytes
@@ -64,6 +91,8 @@ func (k *Kernel) Send(name string, minor uint16, bytes, packets uint64) {
 
 // State is everything there is, as text.
 func (k *Kernel) State() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	var lines []string
 	for name, d := range k.devices {
 		lines = append(lines, fmt.Sprintf("%s %s %x:", name, d.root.Kind, d.root.Handle>>16))
@@ -80,6 +109,8 @@ func (k *Kernel) State() string {
 
 // Lock is held until Restart or Close.
 func (k *Kernel) Lock() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.locked {
 		return errors.New("locked")
 	}
@@ -89,6 +120,8 @@ func (k *Kernel) Lock() error {
 
 // Close unlocks.
 func (k *Kernel) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.locked = false
 	return nil
 }
@@ -101,6 +134,8 @@ func (k *Kernel) Timestamps() bool { return true }
 
 // Owe makes a class owe so much time.
 func (k *Kernel) Owe(name string, minor uint16, debt time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for i, c := range k.devices[name].classes {
 		if c.Minor == minor {
 			k.devices[name].classes[i].Debt = debt
@@ -109,10 +144,16 @@ func (k *Kernel) Owe(name string, minor uint16, debt time.Duration) {
 }
 
 // Probe answers what Missing says.
-func (k *Kernel) Probe(kind string) error { return k.Missing[kind] }
+func (k *Kernel) Probe(kind string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Missing[kind]
+}
 
 // Route looks the address up.
 func (k *Kernel) Route(to netip.Addr) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if name, found := k.Routes[to]; found {
 		return name, nil
 	}
@@ -121,6 +162,8 @@ func (k *Kernel) Route(to netip.Addr) (string, error) {
 
 // Link is an Ethernet device.
 func (k *Kernel) Link(name string) (tclinux.Link, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.devices[name] == nil {
 		return tclinux.Link{}, fmt.Errorf("no device %q", name)
 	}
@@ -129,6 +172,8 @@ func (k *Kernel) Link(name string) (tclinux.Link, error) {
 
 // Roots of all devices.
 func (k *Kernel) Roots() ([]tclinux.Qdisc, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	var roots []tclinux.Qdisc
 	for _, d := range k.devices {
 		roots = append(roots, d.root)
@@ -138,16 +183,22 @@ func (k *Kernel) Roots() ([]tclinux.Qdisc, error) {
 
 // Classes of a device.
 func (k *Kernel) Classes(name string) ([]tclinux.KernelClass, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return slices.Clone(k.devices[name].classes), nil
 }
 
 // Filters of a device.
 func (k *Kernel) Filters(name string) ([]tclinux.KernelFilter, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return slices.Clone(k.devices[name].filters), nil
 }
 
 // Do refuses what the kernel refuses, and also filters to classes that do not exist.
 func (k *Kernel) Do(op tclinux.Operation) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.crash == 0 {
 		return ErrCrash
 	}
