@@ -4,12 +4,14 @@ package mover
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
 
 	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/schedule"
+	"bandwidthbroker/agents/internal/signalport"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
@@ -92,7 +94,10 @@ func looped(b *testing.B, name mechanism.Name, rate int64) (*transmission, error
 		Transfer: "tr_1", Volume: 400_000_000_000, Revision: 1, Mechanism: name,
 		Segments: []schedule.Segment{{Begin: now - 1_000_000, End: now + 3_600_000_000, RateBps: rate}},
 	}
-	s := newSender(o)
-	t := &transmission{Sender: s, link: &link{channel: newChannel(tcp), tcp: tcp, gone: make(chan struct{})}}
-	return t, nil
+	log := slog.New(slog.DiscardHandler)
+	s := &Sender{clock: wallClock{}, log: log, book: newBook(), mechanisms: everything(), changed: make(chan struct{}, 1)}
+	port := signalport.Mute(log)
+	s.gate, s.tail = NewGate(port, s.clock, false, s.wake, s.signalled), NewTail(port, s.clock, s.signalled)
+	s.follow(o)
+	return &transmission{Sender: s, link: &link{channel: newChannel(tcp), tcp: tcp, gone: make(chan struct{})}}, nil
 }

@@ -82,6 +82,7 @@ func (t *transmission) run(ctx context.Context) error {
 			}
 			continue
 		}
+		t.pacer.Guard(t.clock.Guard())
 		t.checkShortfall(now)
 		decision := t.pacer.Next(now, int64(len(frame)))
 		if decision.RateBps == 0 && decision.WakeAt < schedule.Forever {

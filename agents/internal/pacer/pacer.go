@@ -46,6 +46,7 @@ const (
 type Pacer struct {
 	booked schedule.Schedule // what is owed
 	safe   schedule.Schedule // what is sent by: guarded against clock error
+	guard  int64             // that it is guarded by
 	anchor int64             // account since
 	owed   int64             // bytes behind at the anchor
 	wrote  int64             // bytes since the anchor
@@ -78,7 +79,17 @@ type Decision struct {
 // Start begins to follow a schedule at an instant. booked may go on after its planned end (fallback); guard is the
 // error of the clock; owed is what the schedule cannot carry any more if it is not sent faster than booked.
 func Start(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
-	return &Pacer{booked: booked, safe: booked.Guarded(guard), anchor: now, at: now, owed: max(owed, 0), style: style}
+	return &Pacer{booked: booked, safe: booked.Guarded(guard), guard: guard, anchor: now, at: now, owed: max(owed, 0), style: style}
+}
+
+// coarse is how much the error of the clock must have changed to be worth following.
+const coarse int64 = 500 // µs
+
+// Guard follows the error of the clock, which grows while the broker is not heard.
+func (p *Pacer) Guard(guard int64) {
+	if guard-p.guard >= coarse || p.guard-guard >= coarse {
+		p.guard, p.safe = guard, p.booked.Guarded(guard)
+	}
 }
 
 // Next decides for an instant; want is how many bytes the caller has in all.
