@@ -132,7 +132,7 @@ func drawSettings(t *rapid.T) Settings {
 	return Settings{
 		CapacityBps: rapid.OneOf(rapid.SampledFrom([]int64{1, 7, 1_000_000, 999_999_937, MaxCapacityBps}), rapid.Int64Range(1, MaxCapacityBps)).Draw(t, "capacity"),
 		Delay:       rapid.SampledFrom([]int64{0, 1, 50_000, 5_000_000}).Draw(t, "delay"),
-		Buffer:      rapid.SampledFrom([]int64{0, 100, 3_000, 100_000}).Draw(t, "buffer"),
+		Buffer:      rapid.SampledFrom([]int64{0, 1_500, 1_538, 3_000, 3_076, 100_000}).Draw(t, "buffer"),
 	}
 }
 
@@ -193,7 +193,7 @@ func TestLinkIsTheOracle(t *testing.T) {
 				link.Restore()
 				model.cutSince = Never
 			default:
-				length := rapid.SampledFrom([]int{1, 40, 1500, 65535}).Draw(t, "length")
+				length := rapid.SampledFrom([]int{1500, 40, 1, 1500, 65535}).Draw(t, "length")
 				if got, want := link.Offer(now, length, step), model.offer(now, length, step); got != want {
 					t.Fatalf("at %d a packet of %d bytes: %v, want %v", now, length, got, want)
 				}

@@ -43,7 +43,7 @@ func Split(total int64, streams []Stream) []int64 {
 	used = 0
 	for i, s := range streams {
 		if !s.Hungry {
-			caps[i] = min(s.RateBps, fair) + room
+			caps[i] = min(s.RateBps+room, fair)
 			used += min(s.RateBps, fair)
 		}
 	}
