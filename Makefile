@@ -58,6 +58,9 @@ bench: build ## figures, as one JSON object
 experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as root, some 40 minutes; goes on where it was stopped)
 	@exec $(BIN)/python -m tests.experiments.endhost
 
+packages: setup ## bwb-agent as binaries, deb and rpm for amd64 and arm64, into dist/
+	@GO=$(GO) packaging/build
+
 check: lint types imports contract vet ## lint, types, import rules, generated-code drift
 
 lint: setup
