@@ -99,7 +99,7 @@ func supervise(cmd *cobra.Command, transfer, stateDir string, choice wrap.Choice
 	}()
 	options := wrap.Options{
 		Command: args, Shim: []string{"bwb-agent", shimName}, Choice: choice, Client: client, Signals: signals, Messages: cmd.ErrOrStderr(),
-		Limiter: func(string) (wrap.Limiter, error) { return wrap.NewPacing(), nil },
+		Limiter: wrap.NewPacing,
 	}
 	if !quiet && isTerminal(os.Stderr) {
 		options.Status = os.Stderr

@@ -13,6 +13,7 @@ import (
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/local"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/mover"
 )
 
@@ -48,6 +49,9 @@ func (a *Agent) Serve(line *local.Line, hello local.Hello, pid int) {
 	w, refusal := a.wrappedTransfer(hello.Transfer)
 	if refusal == nil {
 		refusal = w.join(line, pid, hello.Began)
+	}
+	if refusal != nil && refusal.Code == failure.MechanismUnavailable {
+		w.fail(refusal)
 	}
 	if refusal != nil {
 		_ = line.Send(local.Message{Refused: refusal}, -1)
@@ -123,14 +127,15 @@ type wrapped struct {
 	ledger *ledger
 	log    *slog.Logger
 
-	mu       sync.Mutex
-	orders   mover.Orders
-	line     *local.Line // to the supervisor; nil: there is none
-	pid      int         // of the supervisor
-	began    bool
-	stopped  bool
-	progress local.Progress
-	lost     *time.Timer // until then a supervisor may come back
+	mu        sync.Mutex
+	orders    mover.Orders
+	line      *local.Line // to the supervisor; nil: there is none
+	pid       int         // of the supervisor
+	began     bool
+	stopped   bool
+	progress  local.Progress
+	mechanism mechanism.Name
+	lost      *time.Timer // until then a supervisor may come back
 }
 
 // join takes a supervisor, the only one.
@@ -143,6 +148,11 @@ func (w *wrapped) join(line *local.Line, pid int, began bool) *local.Refusal {
 	if w.stopped {
 		return &local.Refusal{Code: "ended", Detail: "the transfer is no longer wanted"}
 	}
+	chosen, err := w.agent.foreignMechanism(w.orders.Mechanism)
+	if err != nil {
+		return &local.Refusal{Code: failure.MechanismUnavailable, Detail: err.Error()}
+	}
+	w.mechanism = chosen
 	if w.lost != nil {
 		w.lost.Stop()
 		w.lost = nil
@@ -155,6 +165,24 @@ func (w *wrapped) join(line *local.Line, pid int, began bool) *local.Refusal {
 	return nil
 }
 
+// foreignMechanism chooses among those that can hold the sockets of others: the one asked for, or the first that this host
+// prefers.
+func (a *Agent) foreignMechanism(asked mechanism.Name) (mechanism.Name, error) {
+	candidates, err := a.mechanisms.Candidates(asked)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range candidates {
+		if name != mechanism.Userland {
+			return name, nil
+		}
+	}
+	if asked == "" {
+		return mechanism.Pacing, nil // this host prefers userland for its own sending: nobody said what for others
+	}
+	return "", &mechanism.Unavailable{Name: asked, Reason: "it slows the agent's own writes, and a command writes for itself"}
+}
+
 // push sends the orders as they are. w.mu is held.
 func (w *wrapped) push() {
 	if w.line == nil {
@@ -163,6 +191,7 @@ func (w *wrapped) push() {
 	o := w.orders
 	told := local.Orders{
 		Transfer: o.Transfer, Revision: o.Revision, Volume: o.Volume, Fallback: o.Fallback, Paused: o.Paused, Peer: o.Peer.Host,
+		Mechanism: string(w.mechanism), Remote: w.mechanism != mechanism.Pacing,
 	}
 	for _, s := range o.Segments {
 		told.Segments = append(told.Segments, local.Segment{Begin: s.Begin, End: s.End, RateBps: s.RateBps})
@@ -175,8 +204,14 @@ func (w *wrapped) push() {
 
 // converse hears the supervisor until the line breaks.
 func (w *wrapped) converse(line *local.Line) {
+	var holding held
+	defer func() {
+		if err := holding.close(); err != nil {
+			w.log.Error("mechanism not undone", "mechanism", w.mechanism, "error", err)
+		}
+	}()
 	for {
-		m, _, err := line.Receive()
+		m, fd, err := line.Receive()
 		var malformed *local.Malformed
 		switch {
 		case errors.As(err, &malformed):
@@ -187,6 +222,16 @@ func (w *wrapped) converse(line *local.Line) {
 			w.mu.Lock()
 			w.progress = *m.Progress
 			w.mu.Unlock()
+		case m.Attach != nil && fd >= 0:
+			if err := holding.attach(w.agent.mechanisms, w.mechanism, w.ledger.transfer, *m.Attach, fd); err != nil {
+				w.log.Error("connection not held", "mechanism", w.mechanism, "error", err)
+				_ = line.Send(local.Message{Rate: &local.Rate{Error: err.Error()}}, -1)
+			}
+		case m.Detach != nil:
+			holding.detach(m.Detach.Socket)
+		case m.Rate != nil:
+			answer := holding.rate(m.Rate.Bps)
+			_ = line.Send(local.Message{Rate: &answer}, -1)
 		case m.Report != nil:
 			if err := w.take(*m.Report); err != nil {
 				w.log.Error("report not kept, the supervisor will send it again", "kind", m.Report.Kind, "error", err)
@@ -260,6 +305,18 @@ func (w *wrapped) giveUp() {
 	if err := w.ledger.Report(brokerapi.Failed, facts); err != nil {
 		w.log.Error("report not kept", "error", err)
 		w.lost = time.AfterFunc(supervisorGrace, w.giveUp)
+		return
+	}
+	if err := w.ledger.End(brokerapi.Failed); err != nil {
+		w.log.Error("outcome not saved", "error", err)
+	}
+}
+
+// fail ends a transfer that cannot be carried out here.
+func (w *wrapped) fail(why *local.Refusal) {
+	facts := mover.Facts{Code: why.Code, Detail: why.Detail}
+	if err := w.ledger.Report(brokerapi.Failed, facts); err != nil {
+		w.log.Error("report not kept", "error", err)
 		return
 	}
 	if err := w.ledger.End(brokerapi.Failed); err != nil {

@@ -47,6 +47,13 @@ var rules = []struct {
 	{"internal/doctor", "it reads and changes nothing, and is of use where no agent is: no transfers, no broker", []string{
 		"internal/clock", "internal/tclinux", "internal/wirerate", "golang.org/x/sys/unix",
 	}, []string{"net", "net/http"}},
+	{"internal/share", "what each connection gets is decided with time and counts as arguments, tested without a sleep: no clock, no I/O", []string{"internal/schedule"}, []string{"time", "os", "net"}},
+	{"internal/flows", "it holds sockets of other processes and knows no transfers, no broker", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
+	{"internal/local", "a command's supervisor must not be able to call the broker: the daemon speaks for it", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
+	{"internal/wrap", "a command of somebody is supervised without the agent's credentials: no broker, no state folder but its socket", []string{
+		"internal/flows", "internal/local", "internal/mechanism", "internal/pacer", "internal/schedule", "internal/share", "internal/failure",
+		"internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
+	}, []string{"net/http"}},
 	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
 }
 

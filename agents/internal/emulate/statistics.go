@@ -69,8 +69,10 @@ func (e *Emulator) Statistics() Statistics {
 	for _, d := range e.directions {
 		s.Directions[d.name] = d.statistics()
 	}
-	if e.trace != nil && e.trace.failed != nil {
-		s.TraceError = e.trace.failed.Error()
+	if e.trace != nil {
+		if err := e.trace.error(); err != nil {
+			s.TraceError = err.Error()
+		}
 	}
 	return s
 }

@@ -3,6 +3,7 @@
 package emulate
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -75,18 +76,23 @@ func (t *trace) save() {
 	text := t.text
 	t.text = t.spare[:0]
 	t.mu.Unlock()
-	if t.failed == nil {
-		_, t.failed = t.file.Write(text)
+	var err error
+	if t.error() == nil {
+		_, err = t.file.Write(text)
 	}
 	t.mu.Lock()
 	t.spare = text
+	t.failed = errors.Join(t.failed, err)
 	t.mu.Unlock()
+}
+
+func (t *trace) error() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
 }
 
 func (t *trace) close() error {
 	t.save()
-	if err := t.file.Close(); t.failed == nil {
-		t.failed = err
-	}
-	return t.failed
+	return errors.Join(t.error(), t.file.Close())
 }

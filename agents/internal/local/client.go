@@ -29,6 +29,7 @@ type Client struct {
 	mu       sync.Mutex
 	line     *Line // nil while the daemon is away
 	began    bool
+	joined   int // how often a daemon was found
 	orders   *Orders
 	over     *Refusal
 	held     *Rate
@@ -117,6 +118,8 @@ func (c *Client) take(m Message, line *Line) {
 	case m.Orders != nil:
 		if c.line == nil {
 			c.line, again = line, append(again, c.pending...)
+			c.joined++
+			c.held = nil
 		}
 		c.orders = m.Orders
 	case m.Over != nil:
@@ -139,7 +142,9 @@ func (c *Client) take(m Message, line *Line) {
 	if m.Orders != nil && progress != nil {
 		_ = line.Send(Message{Progress: progress}, -1)
 	}
-	c.tell()
+	if m.Rate == nil || m.Rate.Error != "" {
+		c.tell() // the answer to every rate is no news
+	}
 }
 
 func (c *Client) tell() {
@@ -171,6 +176,13 @@ func (c *Client) Connected() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.line != nil
+}
+
+// Joined counts the daemons that were found so far: a new one knows nothing of what was attached.
+func (c *Client) Joined() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.joined
 }
 
 // Now is broker time in µs. It implements share's clock over the host's monotonic one.
@@ -220,12 +232,14 @@ func (c *Client) Untaken() int {
 var errAway = errors.New("the agent's daemon is away")
 
 // Attach hands the daemon a duplicate of a socket, to be held with a privilege that we lack.
-func (c *Client) Attach(inode uint64, fd int) error {
-	return c.send(Message{Attach: &Attach{inode}}, fd)
+func (c *Client) Attach(inode uint64, to string, fd int) error {
+	return c.send(Message{Attach: &Attach{inode, to}}, fd)
 }
 
 // Detach has the daemon give it up.
-func (c *Client) Detach(inode uint64) error { return c.send(Message{Detach: &Attach{inode}}, -1) }
+func (c *Client) Detach(inode uint64) error {
+	return c.send(Message{Detach: &Attach{Socket: inode}}, -1)
+}
 
 // Rate has the daemon hold all attached sockets to a rate. The answer comes later: see Held.
 func (c *Client) Rate(bps int64) error { return c.send(Message{Rate: &Rate{Bps: bps}}, -1) }

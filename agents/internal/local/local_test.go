@@ -146,7 +146,7 @@ func TestOrdersTimeAndReportsThroughARestart(t *testing.T) {
 	}
 	defer file.Close()
 	until(t, "connected", c.Connected)
-	if err := c.Attach(1, int(file.Fd())); err != nil {
+	if err := c.Attach(1, "", int(file.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	<-d.received

@@ -62,7 +62,7 @@ type Orders struct {
 	Segments  []Segment `json:"segments"`
 	Fallback  int64     `json:"fallback_rate_bps"`
 	Paused    bool      `json:"paused"`
-	Mechanism string    `json:"mechanism"` // "": what the host prefers
+	Mechanism string    `json:"mechanism"` // the daemon has chosen where the broker left it open
 	Remote    bool      `json:"remote"`    // the daemon holds the rate: sockets and rates are handed over
 	Wait      bool      `json:"wait"`      // the signal to start has not come
 	Peer      string    `json:"peer"`
@@ -108,10 +108,11 @@ type Taken struct {
 
 // Attach names a socket that the daemon holds for exec.
 type Attach struct {
-	Socket uint64 `json:"socket"` // its inode
+	Socket uint64 `json:"socket"`       // its inode
+	To     string `json:"to,omitempty"` // ADDRESS:PORT, which the kernel does not know before the connection is made
 }
 
-// Rate is the rate of all attached sockets together.
+// Rate is the rate of all attached sockets together; Error says that the mechanism does not hold, and exec must.
 type Rate struct {
 	Bps   int64  `json:"bps"`
 	Error string `json:"error,omitempty"`

@@ -28,7 +28,7 @@ func alone(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED, mechanisms were not tried on a kernel's network of their own: it needs root; run `sudo go test ./internal/mover -run " + t.Name() + "`")
 	}
-	again := exec.Command("unshare", "--net", "sh", "-c", `ip link set lo mtu 1500 up && exec "$0" -test.run "^$1\$" -test.v`, os.Args[0], t.Name())
+	again := exec.Command("unshare", "--net", "sh", "-c", `ip link set lo mtu 1500 up && exec "$0" -test.run "^$1\$" -test.v -test.parallel 8`, os.Args[0], t.Name())
 	again.Env = append(os.Environ(), inside+"=1")
 	out, err := again.CombinedOutput()
 	t.Logf("%s", out)

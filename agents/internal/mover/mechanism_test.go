@@ -5,6 +5,7 @@ package mover
 import (
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,12 +64,35 @@ func TestEveryMechanismStaysWithinTheBooking(t *testing.T) {
 	}
 }
 
+// counted counts the limiters that were made and those that were closed.
+type counted struct {
+	*mechanism.Host
+	made, closed atomic.Int32
+}
+
+type countedLimiter struct {
+	mechanism.Limiter
+	closed *atomic.Int32
+}
+
+func (c *counted) Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+	l, err := c.Host.Limiter(name, transfer)
+	c.made.Add(1)
+	return countedLimiter{l, &c.closed}, err
+}
+
+func (l countedLimiter) Close() error {
+	l.closed.Add(1)
+	return l.Limiter.Close()
+}
+
 // New orders with another mechanism: the connection stays, and what held it before lets go.
 func TestAChangeOfMechanism(t *testing.T) {
 	p := newPair(t, 20_000_000)
 	p.orders.Segments[0].RateBps = 40_000_000
 	p.receiver()
-	s := p.senderBy(everything())
+	host := &counted{Host: everything()}
+	s := p.senderBy(host)
 	var connection *link
 	o := p.orders
 	o.Send = true
@@ -103,6 +127,10 @@ func TestAChangeOfMechanism(t *testing.T) {
 	s.Update(o)
 	p.sent.wait(t, "sent")
 	p.same()
+	s.Stop(false)
+	if made, closed := host.made.Load(), host.closed.Load(); made != 4 || closed != made {
+		t.Errorf("%d limiters were made, %d closed", made, closed)
+	}
 }
 
 // pacedAt says whether the kernel holds a connection to a rate.

@@ -91,6 +91,9 @@ func TestWarmingUpIsBounded(t *testing.T) {
 		if bound := schedule.Volume(rate, 1_000_000)/warmShare + 2*unpaced*TinyWire; wire > bound {
 			t.Fatalf("%d bytes on the wire, allowed are %d", wire, bound)
 		}
+		if most := max(WindowFor(rate, path), path.Window+unpaced); s.path.Window > most {
+			t.Fatalf("a window of %d segments, wanted are %d", s.path.Window, most)
+		}
 		if s.path.InFlight > s.path.Window {
 			t.Fatalf("%d segments in a window of %d", s.path.InFlight, s.path.Window)
 		}

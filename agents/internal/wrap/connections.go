@@ -48,23 +48,20 @@ func (s *Supervisor) take(a admission) {
 	if _, err := socket.AvoidBBR(); err != nil {
 		s.warn("congestion control: %v", err)
 	}
-	s.hold(socket, flows.Descriptor{PID: a.pid, FD: a.fd, Inode: socket.Inode()}, false)
+	s.hold(socket, flows.Descriptor{PID: a.pid, FD: a.fd, Inode: socket.Inode()}, a.to, false)
 	s.pace(s.Client.Now())
 }
 
 // hold adds a stream. inherited: it was there before the command began, and what it had sent is not the command's.
-func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, inherited bool) {
+func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, to netip.AddrPort, inherited bool) {
 	now := s.Client.Now()
 	st := &stream{socket: socket, holder: holder, found: now, at: now, moved: now}
 	if inherited {
 		st.base, _ = socket.Counts()
 		st.counts = st.base
 	}
-	limiter, err := s.Limiter(s.orders.Mechanism)
-	if err == nil {
-		err = limiter.Attach(socket)
-	}
-	if err != nil {
+	limiter := s.limiter(holder.Inode, to)
+	if err := limiter.Attach(socket); err != nil {
 		s.warn("A CONNECTION CANNOT BE PACED: %v", err)
 		socket.Close()
 		s.passed[holder.Inode] = true
@@ -72,6 +69,42 @@ func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, inherit
 	}
 	s.streams[holder.Inode], s.limits[holder.Inode] = st, limiter
 	delete(s.passed, holder.Inode)
+}
+
+// limiter is what holds a new connection: this process by pacing, or the daemon.
+func (s *Supervisor) limiter(inode uint64, to netip.AddrPort) Limiter {
+	if s.handsOver() {
+		return &handedOver{client: s.Client, inode: inode, to: to.String()}
+	}
+	return s.Limiter()
+}
+
+func (s *Supervisor) handsOver() bool { return s.orders.Remote && !s.deserted }
+
+// remote has the daemon hold all connections to a rate. A daemon that was started anew gets them again; where its
+// mechanism fails, this process paces by itself: never unlimited by surprise.
+func (s *Supervisor) remote(total int64) {
+	if joined := s.Client.Joined(); joined != s.joined && s.Client.Connected() {
+		s.joined = joined
+		for inode, st := range s.streams {
+			if err := s.limits[inode].Attach(st.socket); err != nil {
+				s.joined = 0
+			}
+		}
+	}
+	if rate, ok := s.Client.Held(); ok && rate.Error != "" {
+		s.warn("THE AGENT CANNOT HOLD THE CONNECTIONS BY %s (%s): they are paced by SO_MAX_PACING_RATE instead", s.orders.Mechanism, rate.Error)
+		s.deserted = true
+		for inode, st := range s.streams {
+			s.limits[inode].Detach(st.socket)
+			s.limits[inode] = s.Limiter()
+			_ = s.limits[inode].Attach(st.socket)
+			st.cap = 0
+		}
+		s.pace(s.Client.Now())
+		return
+	}
+	_ = s.Client.Rate(total)
 }
 
 // drop lets a stream go, and keeps its counts.
@@ -138,15 +171,17 @@ func (s *Supervisor) meet(d flows.Descriptor, now int64) {
 	switch {
 	case err != nil:
 		socket.Close()
+	case counts.State == flows.Listen && s.handsOver():
+		socket.Close() // a class is for connections; what it accepts is found when it is there
 	case counts.State == flows.Listen:
-		s.hold(socket, d, false) // what it accepts begins with its rate
+		s.hold(socket, d, netip.AddrPort{}, false) // what it accepts begins with its rate
 	case !socket.Remote().IsValid():
 		socket.Close() // not connected yet
 	case !s.Choice.takes(socket.Local(), socket.Remote()):
 		s.passed[d.Inode] = true
 		socket.Close()
 	default:
-		s.hold(socket, d, now-s.began < int64(tick.Microseconds()))
+		s.hold(socket, d, socket.Remote(), now-s.began < int64(tick.Microseconds()))
 	}
 }
 
@@ -160,6 +195,10 @@ func (s *Supervisor) pace(now int64) {
 		s.quietFrom = now
 	}
 	s.applied = total
+	if s.handsOver() {
+		s.remote(total)
+		return
+	}
 	inodes := make([]uint64, 0, len(s.streams))
 	streams := make([]share.Stream, 0, len(s.streams))
 	for inode, st := range s.streams {

@@ -8,8 +8,29 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/local"
 	"bandwidthbroker/agents/internal/mechanism"
 )
+
+// handedOver is a connection that the daemon holds: its rate is set with that of all others, see Supervisor.pace.
+type handedOver struct {
+	client *local.Client
+	inode  uint64
+	to     string
+}
+
+func (h *handedOver) Attach(s mechanism.Socket) error {
+	var failed error
+	err := s.Control(func(fd uintptr) { failed = h.client.Attach(h.inode, h.to, int(fd)) })
+	if err == nil {
+		err = failed
+	}
+	return err
+}
+
+func (h *handedOver) Detach(mechanism.Socket)          { _ = h.client.Detach(h.inode) }
+func (h *handedOver) SetRate(bps int64) (int64, error) { return bps, nil }
+func (h *handedOver) Close() error                     { return nil }
 
 // pacing is SO_MAX_PACING_RATE on one socket.
 type pacing struct{ socket mechanism.Socket }

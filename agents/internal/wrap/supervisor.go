@@ -40,7 +40,7 @@ type Options struct {
 	Shim     []string // the arguments with which this program becomes the shim: our process id and the command's arguments follow
 	Choice   Choice
 	Client   *local.Client
-	Limiter  func(name string) (Limiter, error) // a new one for each connection
+	Limiter  func() Limiter // for a connection that this process holds by itself
 	Signals  <-chan os.Signal
 	Messages io.Writer // warnings, for people
 	Status   io.Writer // a line that is written over and over; nil: none
@@ -90,7 +90,9 @@ type Supervisor struct {
 	interrupts int
 	killAt     time.Time
 	warned     map[string]bool
-	roundTrip  int // sysctl tcp_tso_rtt_log
+	joined     int  // daemons that know what is attached
+	deserted   bool // the daemon's mechanism did not hold: this process paces by itself
+	roundTrip  int  // sysctl tcp_tso_rtt_log
 }
 
 // admission is a connection that waits to be made.
@@ -153,11 +155,11 @@ func (s *Supervisor) firstOrders(ctx context.Context) error {
 	return nil
 }
 
-// follow takes new orders over.
-func (s *Supervisor) follow() {
+// follow takes new orders over; it says whether there are any.
+func (s *Supervisor) follow() bool {
 	o := s.Client.Orders()
 	if o == s.orders {
-		return
+		return false
 	}
 	now := s.Client.Now()
 	if s.orders != nil && s.orders.Revision != o.Revision {
@@ -174,6 +176,7 @@ func (s *Supervisor) follow() {
 		owed = pacer.Owed(now, s.plan, o.Volume-s.sent())
 	}
 	s.account = share.Open(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard(), owed, s.sent())
+	return true
 }
 
 // waitForStart waits for the first instant at which something may be sent; false: nobody wants it any more.
@@ -230,8 +233,9 @@ func (s *Supervisor) supervise() syscall.WaitStatus {
 				s.ends = over.Detail
 				s.terminate()
 			}
-			s.follow()
-			s.pace(s.Client.Now())
+			if s.follow() {
+				s.pace(s.Client.Now())
+			}
 		case got := <-s.Signals:
 			s.pass(got)
 			continue

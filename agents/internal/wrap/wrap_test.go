@@ -244,7 +244,7 @@ func supervised(t *testing.T, o *orders, command ...string) (code int, said stri
 	var messages strings.Builder
 	code, err = New(Options{
 		Command: command, Shim: []string{"wrap.test", "shim"}, Choice: Choice{Loopback: true}, Client: client,
-		Limiter: func(string) (Limiter, error) { return NewPacing(), nil }, Signals: make(chan os.Signal), Messages: &messages,
+		Limiter: NewPacing, Signals: make(chan os.Signal), Messages: &messages,
 	}).Run(ctx)
 	return code, messages.String(), err
 }

@@ -112,6 +112,10 @@ def _repeat(job: Callable[[Any], Any], set_up: Any, notes: Notebook, label: str,
     for attempt in range(1, _MOST_DISCARDED_IN_A_ROW + 1):
         try:
             record = job(set_up)
+        except AssertionError:
+            set_up.keep_logs(kept := notes.path.parent / f"failed-{time.strftime('%H%M%S')}")
+            console.print(f"{label}: failed; what agents, broker and emulator said is in {kept}")
+            raise
         except ProblemError as problem:
             if problem.code != "unsupported":
                 raise

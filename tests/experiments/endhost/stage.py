@@ -28,7 +28,7 @@ LINK = "left-right"
 
 # A booking is made this long before its transfer begins, which is no part of the completion time: some ten round trips of it go into the
 # handshakes and the congestion window.
-LEAD_US = {100: 600_000, 10_000: 800_000, 100_000: 2_000_000}
+LEAD_US = {100: 500_000, 10_000: 600_000, 100_000: 1_800_000}
 _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 
 # The emulator before all: everybody's time is its time. Then who measures, then who sends.
@@ -143,6 +143,14 @@ class Stage:
         assert found["state"] == "FINISHED", found
         assert found["checksum"] == f"sha256:{self.file(source, size).digest}", found
         return found
+
+    def keep_logs(self, folder: Path) -> None:
+        """Before they go with the laboratory."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for log in (self.lab.directory / "broker.log", self.lab.directory / "gateway.log"):
+            shutil.copy(log, folder)
+        for name, agent in self.agents.items():
+            shutil.copy(agent.log, folder / f"agent-{name}.log")
 
     def close(self) -> None:
         for watch in (*self.watches.values(), *self.plain_watches.values()):

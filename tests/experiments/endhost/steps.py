@@ -11,7 +11,7 @@ from tests.experiments.endhost.stage import LEAD_US, LINK, PAIRS, Stage
 from tests.experiments.endhost.strategies import Flow, booked_bytes, check, look, segment_of
 
 MECHANISMS = ("pacing", "htb", "window", "userland")
-REPETITIONS = 3
+REPETITIONS = 2
 _HIGH_BPS, _LOW_BPS = 300_000_000, 150_000_000
 _SEGMENT_US = 2_200_000
 _TRACE_LAG_S = 0.35
