@@ -103,10 +103,12 @@ class TransferRequest(Body):
         default=None, description="how its hosts hold it to the rate; default: what the host prefers"
     )
     after: TransferId | BatchIndex | None = Field(
-        default=None, description="the transfer whose end starts this one: its id, or the index of an earlier item of the same batch"
+        default=None,
+        description="the transfer whose end starts this one: its id, or the index of an earlier item of the same batch",
     )
     signal: StartSignal | None = Field(
-        default=None, description="with `after`, or with planner vifi for when it takes its turn behind another one; default: direct"
+        default=None,
+        description="with `after`, or with planner vifi for when it takes its turn behind another one; default: direct",
     )
     metadata: Json | None = None
     paths: Paths = Field(default=DEFAULT_PATHS, description="how many of the shortest loop-free paths a plan may choose from")

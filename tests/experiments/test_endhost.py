@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of the endhost experiment: what is made of the runs, without a laboratory."""
 
+import csv
 import random
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests.experiments.endhost import setting
 from tests.experiments.endhost.analysis import Count, change_us, deficiency, mean_rate, percentile, summarise
 from tests.experiments.endhost.figures import draw
-from tests.experiments.endhost.report import between
+from tests.experiments.endhost.report import between, sheet, write
 from tests.experiments.endhost.required import Verdict, verdicts
 from tests.experiments.endhost.run import Control, Echo, Mismatch, Notebook, Part, Run, Segment, Signalling, Steps
 from tests.experiments.endhost.tables import PAPER_MEAN, PAPER_P99, report
@@ -232,6 +233,16 @@ def test_the_figures_are_the_same_for_the_same_runs() -> None:
 def test_figures_of_half_an_experiment() -> None:
     assert set(draw([a_run(), a_run("ifs", 100)])) == {"endhost-completion.svg", "endhost-summary.svg"}
     assert draw([]) == {}
+
+
+def test_the_runs_are_kept_as_a_sheet(tmp_path: Path) -> None:
+    (tmp_path / "endhost.md").write_text("<!-- measured: begin --><!-- measured: end -->")
+    records = [a_run("vifi-direct", gap_us=1234.0), a_run(share=0.5, discarded="the emulator, it was late")]
+    write(records, [], tmp_path)  # type: ignore[arg-type]
+    first, second = csv.DictReader((tmp_path / "endhost.csv").open())
+    assert (first["strategy"], first["rtt_ms"], first["above_ideal"], first["gap_ms"]) == ("vifi-direct", "10", "0.01000", "1.234")
+    assert (second["above_ideal"], second["discarded"]) == ("0.50000", "the emulator, it was late")
+    assert len(sheet(records)) < 130 * 3  # type: ignore[arg-type]
 
 
 def test_only_what_is_between_the_marks_is_replaced() -> None:

@@ -33,6 +33,13 @@ type Account struct {
 	behind bool
 }
 
+// Train is by how much earlier still a connection must be slowed down before a step: the packets for which the kernel has
+// set its timer leave all the same. least is the lowest booked rate in bit/s.
+func Train(least int64) int64 {
+	const most = 50_000
+	return min(schedule.Duration(least, 2*1448), most)
+}
+
 // Open begins to follow a schedule at an instant, after so many bytes were sent. booked may go on after its planned end
 // (fallback); guard is the error of the clock; owed is what the schedule cannot carry any more if it is not sent faster
 // than booked.

@@ -94,7 +94,7 @@ func TestTheAccountIsRight(t *testing.T) {
 			sent += burst + int64(float64(schedule.Volume(rate, step))*(1+off))
 			burst = 0
 			// After a step down some milliseconds of the rate before are still to be given back.
-			tolerated := schedule.Volume(max(booked, plan.RateAt(now-500_000)), 20_000) + 20_000
+			tolerated := schedule.Volume(max(booked, plan.RateAt(now-1_000_000), plan.RateAt(now-500_000)), 20_000) + 20_000
 			if deficit := account.Deficit(now, sent); now > plan.Begin()+late+300_000 && rate > 0 && -deficit > tolerated {
 				t.Fatalf("at %d ahead by %d bytes at %d bit/s", now, -deficit, booked)
 			}

@@ -171,11 +171,17 @@ func (s *Supervisor) follow() bool {
 		segments = append(segments, schedule.Segment{Begin: segment.Begin, End: segment.End, RateBps: segment.RateBps})
 	}
 	s.plan = schedule.New(segments)
+	least := int64(1e12)
+	for _, segment := range segments {
+		if segment.RateBps > 0 {
+			least = min(least, segment.RateBps)
+		}
+	}
 	owed := int64(0)
 	if now < s.plan.End() && s.began > 0 {
 		owed = pacer.Owed(now, s.plan, o.Volume-s.sent())
 	}
-	s.account = share.Open(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard(), owed, s.sent())
+	s.account = share.Open(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard()+share.Train(least), owed, s.sent())
 	return true
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "testing"
+
+func TestMechanismNames(t *testing.T) {
+	for text, want := range map[string]string{"pacing": "pacing", "htb, pacing": "htb,pacing", "[htb pacing]": "htb,pacing"} {
+		var m mechanisms
+		if err := m.Set(text); err != nil || m.String() != want {
+			t.Errorf("%q became %q, %v", text, m.String(), err)
+		}
+	}
+	for _, text := range []string{"", "tbf", "pacing,,htb", "[]"} {
+		if err := new(mechanisms).Set(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
