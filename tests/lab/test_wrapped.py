@@ -102,7 +102,7 @@ def test_real_tools_with_one_and_with_eight_streams(lab: Rig) -> None:
         )
     assert all(abs(off) <= 0.02 for off, _ in found.values())
     # iperf3 tears its connections down as soon as it has written all that it wants.
-    assert all(done["bytes_done"] >= SIZE * (0.95 if tool == "iperf3" else 1) for (tool, _), (_, done) in found.items())
+    assert all(done["bytes_done"] >= SIZE * (0.9 if tool == "iperf3" else 1) for (tool, _), (_, done) in found.items())
 
 
 def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is_cancelled(lab: Rig) -> None:

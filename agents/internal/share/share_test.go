@@ -101,7 +101,7 @@ func TestTheAccountIsRight(t *testing.T) {
 		}
 		if late == 0 && len(segments) == 1 {
 			whole := plan.Bytes(0, plan.End())
-			if sent < whole-whole/50 || sent > whole+whole/100 {
+			if sent < whole-whole/30 || sent > whole+whole/100 {
 				t.Fatalf("%d bytes of %d", sent, whole)
 			}
 		}

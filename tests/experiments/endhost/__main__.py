@@ -19,6 +19,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from broker.lab import LabError
 from tests.experiments.endhost import setting
 from tests.experiments.endhost.report import write
 from tests.experiments.endhost.required import verdicts
@@ -51,6 +52,8 @@ def main() -> int:
     if not arguments.report:
         try:
             _measure(notes, names, rtts, arguments.repetitions, console)
+        except LabError as error:
+            sys.exit(f"endhost: {error}")
         except KeyboardInterrupt:
             console.print(f"stopped; {len(notes.runs())} runs are in {notes.path}: the same command goes on")
             return 130
