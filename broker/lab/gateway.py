@@ -31,6 +31,7 @@ class Bottleneck:
     framing_bytes: int = 0
     mtu_bytes: int = 1500
     seed: int | None = None  # of the random losses; None: drawn, and in the statistics
+    moderate_us: int = 0  # it looks for packets so often, instead of waking up for each: half the work, and so much delay more
     realtime: bool | None = None  # the emulator comes before all ordinary processes (SCHED_FIFO); None: where that is allowed
 
     @property
@@ -57,6 +58,7 @@ class Gateway:
         command += ["--framing", str(bottleneck.framing_bytes), "--mtu", str(bottleneck.mtu_bytes)]
         command += ["--control", str(self.socket), "--trace", str(self.trace), "--until-stdin-closes"]
         command += [] if bottleneck.seed is None else ["--seed", str(bottleneck.seed)]
+        command += ["--moderate", f"{bottleneck.moderate_us}us"]
         command += [f"--realtime={_REALTIME[bottleneck.realtime]}"]
         with self._log.open("wb") as log:  # stdin: it ends when we do, however we end
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)

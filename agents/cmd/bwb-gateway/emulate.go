@@ -81,6 +81,7 @@ unread_us, run_queue_us): when it did not get a processor in time, throw the mea
 	flags.StringVar((*string)(&f.options.Realtime), "realtime", "no", "run before all ordinary processes (SCHED_FIFO): yes, no, or try")
 	flags.Lookup("realtime").NoOptDefVal = string(emulate.Required)
 	flags.DurationVar(&f.options.Spin, "spin", 5*time.Microsecond, "look at the clock instead of sleeping for waits this short")
+	flags.DurationVar(&f.options.Moderate, "moderate", 0, "look for packets so often, instead of waking up for each: half the work, and so much delay more")
 	flags.BoolVar(&f.untilStdin, "until-stdin-closes", false, "end when standard input does: with the program that started this one")
 	return cmd
 }

@@ -39,7 +39,7 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 		now := time.Now()
 		moving := a.tick(now)
 		a.watchWall()
-		unsaved := a.spool.Save()
+		saved := a.saveAgain()
 		reading := a.clock.Read()
 		silent := now.Sub(spoke) >= heartbeatEvery || soon.wanted(reading)
 		if now.After(blocked) && (a.spool.Len() > 0 || silent) {
@@ -68,13 +68,25 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 		case a.busy():
 			wait = reportEvery
 		}
-		if unsaved > 0 {
+		if !saved {
 			wait = min(wait, reportEvery) // the disk may have room again, whatever the broker does
 		}
 		if !sleep(ctx, min(wait, heartbeatEvery), a.deliverNow) {
 			return
 		}
 	}
+}
+
+// saveAgain writes what a full disk did not take; done says that nothing is left to write. Reports come last: who finds them
+// on disk finds the rest, too.
+func (a *Agent) saveAgain() (done bool) {
+	done = a.state.SaveJournals()
+	a.mu.Lock()
+	for _, t := range a.transfers {
+		done = t.Save() && done
+	}
+	a.mu.Unlock()
+	return a.spool.Save() == 0 && done
 }
 
 // busy says that a transfer may begin to move by itself.

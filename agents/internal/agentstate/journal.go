@@ -25,18 +25,50 @@ func (f *Folder) journalPath(transfer string) string { return f.Path("receive", 
 
 // Journal of a transfer; a journal that cannot be read counts as none, which costs a new start and nothing else.
 func (f *Folder) Journal(transfer string) (j Journal, found bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if j, found = f.unwritten[transfer]; found {
+		return j, true
+	}
 	found, err := atomicfile.ReadJSON(f.journalPath(transfer), &j)
 	return j, found && err == nil
 }
 
 // SaveJournal replaces the journal of a transfer. While data flows, losing the newest one to a power loss is harmless;
-// the one that carries the digest must survive it.
+// the one that carries the digest must survive it. One that the disk does not take is kept in memory, for SaveJournals.
 func (f *Folder) SaveJournal(transfer string, j Journal) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.writeJournal(transfer, j)
+	if err != nil {
+		f.unwritten[transfer] = j
+	} else {
+		delete(f.unwritten, transfer)
+	}
+	return err
+}
+
+// SaveJournals writes what could not be written before; done says that nothing is left to write.
+func (f *Folder) SaveJournals() (done bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for transfer, j := range f.unwritten {
+		if f.writeJournal(transfer, j) == nil {
+			delete(f.unwritten, transfer)
+		}
+	}
+	return len(f.unwritten) == 0
+}
+
+func (f *Folder) writeJournal(transfer string, j Journal) error {
 	return atomicfile.WriteJSON(f.journalPath(transfer), j, 0o600, atomicfile.Durability(j.Digest != ""))
 }
 
 // DropJournal forgets a transfer's journal.
 func (f *Folder) DropJournal(transfer string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.unwritten, transfer)
 	err := os.Remove(f.journalPath(transfer))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

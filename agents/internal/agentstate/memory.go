@@ -22,7 +22,9 @@ type Memory struct {
 	mu   sync.Mutex
 	path string
 	next int64
-	kept struct {
+	// behind: the file does not have what is kept here, because the disk took nothing.
+	behind bool
+	kept   struct {
 		Reserved          int64                     `json:"sequence_reserved"`
 		Started           bool                      `json:"started"`
 		Outcome           brokerapi.AgentReportKind `json:"outcome,omitempty"`
@@ -55,7 +57,16 @@ func (f *Folder) Forget(transfer string) error {
 }
 
 func (m *Memory) save() error {
-	return atomicfile.WriteJSON(m.path, m.kept, 0o600, atomicfile.PowerLoss)
+	err := atomicfile.WriteJSON(m.path, m.kept, 0o600, atomicfile.PowerLoss)
+	m.behind = err != nil
+	return err
+}
+
+// Save writes what could not be written before; done says that nothing is left to write.
+func (m *Memory) Save() (done bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.behind || m.save() == nil
 }
 
 // NextSequence is a report number that was never used before. Where a block cannot be reserved (a full disk), it is the

@@ -58,6 +58,9 @@ func TestNumbersWithoutADisk(t *testing.T) {
 	if !m.StartOnce() || m.StartOnce() {
 		t.Error("a full disk swallowed the start, or let it be told twice")
 	}
+	if m.End("sent") == nil || m.Save() {
+		t.Error("nobody noticed that the disk took nothing")
+	}
 	blind, _ := f.Memory("tr_1") // crashed, and still no disk
 	count(blind, 10)
 	if err := os.Rename(away, there); err != nil {
@@ -66,8 +69,44 @@ func TestNumbersWithoutADisk(t *testing.T) {
 	again, _ := f.Memory("tr_1") // crashed, and the disk is back
 	count(again, 100)
 	count(m, 10) // or not crashed
-	if kept, _ := f.Memory("tr_1"); !kept.kept.Started {
+	if !m.Save() {
+		t.Error("there is a disk again")
+	}
+	if kept, _ := f.Memory("tr_1"); !kept.kept.Started || kept.Outcome() != "sent" {
 		t.Error("what was not written down then is not written down now")
+	}
+}
+
+func TestAJournalWithoutADisk(t *testing.T) {
+	dir := t.TempDir()
+	f, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.SaveJournal("tr_1", Journal{Safe: 1})
+	away, there := dir+"/receive.away", dir+"/receive"
+	if err := os.Rename(there, away); err != nil {
+		t.Fatal(err)
+	}
+	if f.SaveJournal("tr_1", Journal{Safe: 2}) == nil || f.SaveJournal("tr_2", Journal{Safe: 3}) == nil || f.SaveJournals() {
+		t.Error("nobody noticed that the disk took nothing")
+	}
+	if j, _ := f.Journal("tr_1"); j.Safe != 2 {
+		t.Errorf("%+v", j)
+	}
+	_ = f.DropJournal("tr_2")
+	if err := os.Rename(away, there); err != nil {
+		t.Fatal(err)
+	}
+	if !f.SaveJournals() {
+		t.Error("there is a disk again")
+	}
+	again, _ := Open(dir)
+	if j, _ := again.Journal("tr_1"); j.Safe != 2 {
+		t.Errorf("after a restart: %+v", j)
+	}
+	if _, found := again.Journal("tr_2"); found {
+		t.Error("what was dropped came back")
 	}
 }
 

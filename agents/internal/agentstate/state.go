@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 type Folder struct {
 	dir  string
 	lock *os.File
+
+	mu        sync.Mutex
+	unwritten map[string]Journal // by transfer; the disk took them not
 }
 
 // ErrLocked says that another agent runs on the folder.
@@ -38,7 +42,7 @@ func Open(dir string) (*Folder, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return &Folder{dir: dir}, nil
+	return &Folder{dir: dir, unwritten: map[string]Journal{}}, nil
 }
 
 // Path of a name inside the folder.

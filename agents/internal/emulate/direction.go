@@ -23,6 +23,8 @@ const (
 	batch = 32
 	// store is the first size of a direction's memory for packets: 1 Gb/s for 30 ms.
 	store = 4 << 20
+	// busyFor is how long after a packet another one is expected (ns): after that the kernel wakes us.
+	busyFor = 2_000_000
 )
 
 // direction is one of the two: everything between reading a device and writing the other, in one thread.
@@ -31,6 +33,7 @@ type direction struct {
 	from, to *tun.Device
 	mtu      int
 	spin     time.Duration
+	moderate time.Duration
 	since    time.Time // 0 of all ns below
 
 	mu    sync.Mutex // held for a batch at a time; control takes it between two
@@ -43,6 +46,7 @@ type direction struct {
 	late  gateway.Lateness // delivery, after it was due
 	look  gateway.Lateness // how long a packet may have waited to be read, while this thread was busy or not scheduled
 
+	took   int64 // the last time when a packet was read
 	looked int64 // the last time when there was nothing to read, or we began to wait
 	wake   int   // eventfd
 	thread atomic.Int64
@@ -124,6 +128,7 @@ func (d *direction) take() (bool, error) {
 			return false, nil
 		}
 		d.look.Add(now - d.looked)
+		d.took = now
 		d.offer(now, room[:length])
 	}
 	return true, nil
@@ -159,10 +164,16 @@ func (d *direction) ordered(flow gateway.Flow) bool {
 }
 
 // wait until there is something to read, something due, or news from control. The kernel's timer is some µs late; short waits, and
-// the end of long ones, are spent looking at the clock and the device.
+// the end of long ones, are spent looking at the clock and the device. With moderation it looks now and then while packets come and go,
+// and takes all that are there, as a network card does that moderates its interrupts: waking up for each is most of its work.
 func (d *direction) wait(next int64) {
 	now := d.now()
 	if next <= now+int64(d.spin) {
+		return
+	}
+	if d.moderate > 0 && (next != gateway.Never || now-d.took < busyFor) {
+		nap := unix.NsecToTimespec(int64(d.moderate))
+		_ = unix.Nanosleep(&nap, nil)
 		return
 	}
 	var timeout *unix.Timespec

@@ -33,6 +33,7 @@ type Options struct {
 	Seed        uint64
 	Trace       string // file; "" for none
 	Spin        time.Duration
+	Moderate    time.Duration // while packets come and go, look no more often than this; 0: for each of them
 	Realtime    Realtime
 }
 
@@ -72,7 +73,7 @@ func (e *Emulator) open() (err error) {
 	}
 	for i, name := range []string{LeftRight, RightLeft} {
 		d := &direction{
-			name: name, mtu: e.options.MTU, spin: e.options.Spin, since: e.since,
+			name: name, mtu: e.options.MTU, spin: e.options.Spin, moderate: e.options.Moderate, since: e.since,
 			store: gateway.NewStore(store), flows: newFlows(),
 		}
 		if d.link, err = gateway.NewLink(e.options.Link, e.options.Framing, e.options.Seed, uint64(i)); err != nil {

@@ -77,6 +77,7 @@ def _described() -> dict[str, Any]:
     return {
         "capacity_bps": setting.CAPACITY_BPS,
         "buffer_bytes": setting.BUFFER_BYTES,
+        "moderate_us": setting.MODERATE_US,
         "smaller_bytes": {str(rtt): size for rtt, size in setting.SMALLER_BYTES.items()},
         "machine": f"{os.cpu_count()} cores, Linux {platform.release()}",
     }

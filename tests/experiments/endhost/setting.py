@@ -15,6 +15,9 @@ SEGMENT_BYTES = MTU_BYTES - HEADER_BYTES
 # The paper does not say what its switch had; a megabyte for a port of a gigabit was usual. 17 ms at our rate.
 BUFFER_BYTES = 1_000_000
 
+# The emulator looks for packets this often: two cores carry both ends and the link, and waking up for each was most of its work.
+MODERATE_US = 40
+
 RTTS_US = (100, 10_000, 100_000)
 REPETITIONS = 20
 

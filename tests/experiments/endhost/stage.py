@@ -18,7 +18,15 @@ from broker.client import BrokerClient
 from broker.lab import Bottleneck, Lab
 from broker.lab.services import DATA_PORT, AgentProcess
 from tests.experiments.endhost.analysis import Count
-from tests.experiments.endhost.setting import BUFFER_BYTES, CAPACITY_BPS, FRAMING_BYTES, MTU_BYTES, SEGMENT_BYTES, payload_bps
+from tests.experiments.endhost.setting import (
+    BUFFER_BYTES,
+    CAPACITY_BPS,
+    FRAMING_BYTES,
+    MODERATE_US,
+    MTU_BYTES,
+    SEGMENT_BYTES,
+    payload_bps,
+)
 from tests.experiments.endhost.watch import Watch, retransmitted_segments
 
 # Who sends to whom: the first pair moves v, the second 2v.
@@ -34,12 +42,12 @@ PATH_US = 100
 LEAD_US = {100: 500_000, 10_000: 600_000, 100_000: 1_800_000}
 _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 
-# The emulator before all: everybody's time is its time. Then who measures, then who sends.
-_EMULATOR, _MEASURING, AGENT_PRIORITY, SINK_NICE = 10, 5, 2, -20
+# The emulator runs at 10, before all: everybody's time is its time. Then who measures, then who sends.
+_MEASURING, AGENT_PRIORITY, SINK_NICE = 5, 2, -20
 
 _CLOCK_ERROR_US, _CLOCK_LIMIT_S = 9_000, 90
 
-# A run counts only if the emulator added no more than this to the delay of a packet in the mean; 7 us are usual, and one halt of 25 ms
+# A run counts only if the emulator added no more than this to the delay of a packet in the mean; 25 us are usual, and one halt of 20 ms
 # in a run is too much.
 MOST_LATE_US = 50.0
 
@@ -197,14 +205,17 @@ class Trace:
 def stage() -> Iterator[Stage]:
     """Everything up, in memory (no disk has a say); everything gone afterwards."""
     bottleneck = Bottleneck(
-        capacity_bps=CAPACITY_BPS, buffer_bytes=BUFFER_BYTES, framing_bytes=FRAMING_BYTES, mtu_bytes=MTU_BYTES, realtime=True
+        capacity_bps=CAPACITY_BPS,
+        buffer_bytes=BUFFER_BYTES,
+        framing_bytes=FRAMING_BYTES,
+        mtu_bytes=MTU_BYTES,
+        moderate_us=MODERATE_US,
+        realtime=True,
     )
     with contextlib.ExitStack() as undo:
         directory = Path(tempfile.mkdtemp(prefix="bwb-endhost-", dir="/dev/shm"))
         undo.callback(shutil.rmtree, directory, ignore_errors=True)
         lab = undo.enter_context(Lab([source for source, _ in PAIRS], [sink for _, sink in PAIRS], bottleneck, directory=directory))
-        # All threads of it: its runtime's own would else keep the urgent ones waiting for them.
-        hasten(lab.gateway.process.pid, _EMULATOR)
         broker = lab.start_broker(**_BROKER)
         broker.declare_links(payload_bps())
         # It tells the agents the time; its database may be as slow as it is.
