@@ -9,7 +9,9 @@ COPY agents/cmd ./cmd
 COPY agents/internal ./internal
 ARG VERSION=unknown
 ENV CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false"
-RUN go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/ ./cmd/...
+RUN go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/ ./cmd/bwb-agent
+# Those that the broker hands out to hosts (GET /v1/agents/download).
+RUN for arch in amd64 arm64; do GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /agents/bwb-agent-linux-$arch ./cmd/bwb-agent || exit 1; done
 
 FROM python:3.12-slim-bookworm AS build-broker
 WORKDIR /src
@@ -33,6 +35,8 @@ CMD ["run", "--state-dir", "/state"]
 FROM python:3.12-slim-bookworm AS broker
 RUN useradd --uid 10001 --create-home --home-dir /home/bwb bwb && install -d -o bwb -g bwb -m 0700 /state
 COPY --from=build-broker /opt/bwb /opt/bwb
+COPY --from=build-agent /agents /opt/bwb/agents
+ENV BWB_AGENT_FILES=/opt/bwb/agents
 ENV PATH=/opt/bwb/bin:$PATH PYTHONUNBUFFERED=1 BWB_STATE_DIR=/state NUMBA_CACHE_DIR=/home/bwb/.cache/numba
 USER bwb
 VOLUME /state

@@ -182,6 +182,7 @@ func (a *Agent) lastWords() {
 			a.log.Warn("reports wait on disk", "count", a.spool.Len(), "error", err)
 		}
 	}
+	a.saveAgain()
 	if lost := a.spool.Save(); lost > 0 {
 		a.log.Error("REPORTS ARE LOST: the broker does not take them and the state folder has no room", "count", lost)
 	}

@@ -16,7 +16,7 @@ const (
 type sample struct {
 	offset    time.Duration // broker time minus local time
 	roundTrip time.Duration // on the way: without what the broker took
-	at        time.Time // local
+	at        time.Time     // local
 }
 
 // bound is how far the offset may be off by now: half the round trip, for nobody knows which way was the slower, and

@@ -56,7 +56,6 @@ type daemon struct {
 	mu       sync.Mutex
 	reports  []Report
 	deaf     bool // takes reports, and dies before it says so
-	lines    int
 	received chan struct{}
 }
 

@@ -62,7 +62,7 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
         strategy.name,
         rtt_us,
         repetition,
-        last[1] if strategy.signal else max(last),
+        max(last),
         ideal_us(rtt_us),
         parts,
         stage.retransmitted_bytes() - repeated,
