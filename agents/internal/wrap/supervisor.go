@@ -78,6 +78,7 @@ type Supervisor struct {
 	achieved  achieved
 	began     int64 // broker time; 0: not yet
 	checkAt   int64
+	asked     int64 // bytes sent when the rest was asked for last
 	scanned   int64
 	quietFrom int64 // nothing is booked since
 	progress  int64
@@ -104,7 +105,7 @@ type admission struct {
 // New prepares a supervisor.
 func New(o Options) *Supervisor {
 	return &Supervisor{
-		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]Limiter{}, passed: map[uint64]bool{},
+		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]Limiter{}, passed: map[uint64]bool{}, asked: -1,
 		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, roundTrip: roundTripLog(),
 	}
 }
@@ -331,6 +332,16 @@ func (s *Supervisor) acked() int64 {
 	return total
 }
 
+// backlog says that the command has handed over bytes that wait for their time.
+func (s *Supervisor) backlog() bool {
+	for _, st := range s.streams {
+		if st.counts.Unsent > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // rate is what the command sends now, in bit/s.
 func (s *Supervisor) rate() int64 {
 	var total int64
@@ -346,10 +357,13 @@ func (s *Supervisor) askForRest(now int64) {
 		return
 	}
 	s.checkAt = now + checkEvery
-	if !pacer.Shortfall(now, s.plan, s.orders.Volume-s.sent()) {
-		return
+	sent, waits := s.sent(), s.backlog()
+	// A command has its own idea of how much it sends: behind the end of the plan it is short when it wants to send more.
+	short := pacer.Shortfall(now, s.plan, s.orders.Volume-sent) || (now >= s.plan.End() && waits)
+	if !short || (sent == s.asked && !waits) {
+		return // it does not use what was booked anew the last time
 	}
-	s.checkAt = schedule.Forever // said once for this plan
+	s.checkAt, s.asked = schedule.Forever, sent // said once for this plan
 	s.Client.Report(local.Report{
 		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.acked(), RateBps: s.achieved.rate(), AppliedBps: s.applied,
 	})
