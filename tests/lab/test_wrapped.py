@@ -182,8 +182,8 @@ def test_fifty_at_once_on_a_link_that_shrinks_for_a_while(crowd: Rig) -> None:
     crowd.broker.add_window("left-right", {"begin": format_time(begin), "end": format_time(end), "bps": GAMMA // 2})
     size = EACH // 8 * 5
     file = crowd.file(size)
-    # Fifty programs at the same instant would show the scheduler of this machine: one every 40 ms.
-    begins = [format_time(start + 40_000 * number) for number in range(MANY)]
+    # Fifty programs at the same instant would show the scheduler of this machine: one every 41.337 ms, which is no multiple of anything.
+    begins = [format_time(start + 41_337 * number) for number in range(MANY)]
     books = [crowd.book(size, rate_max_bps=EACH, not_before=at) for at in begins]
     running = [
         crowd.exec(booked, ["curl", "-sS", "-T", str(file), f"http://{crowd.to}:{HTTP_PORT + number}/x"], stderr=subprocess.DEVNULL)

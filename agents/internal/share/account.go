@@ -10,9 +10,9 @@ package share
 import "bandwidthbroker/agents/internal/schedule"
 
 const (
-	// catchUp is how much faster than booked (1/catchUp = 0.5 %) a transfer that is behind may go, as in package pacer:
-	// together with the kernel's own error this stays under the promised 1 %.
-	catchUp = 200
+	// catchUp is how much faster than booked (1/catchUp = 0.25 %) a transfer that is behind may go, half of what package
+	// pacer allows: many may be behind on one link, and the packets of those that are silent come on top.
+	catchUp = 400
 	// slack is how far behind the account a transfer may be before it is worth going faster.
 	slack int64 = 4_000 // µs
 	// settle is within which time a transfer gives back what it is ahead: the kernel does not pace the first ten packets

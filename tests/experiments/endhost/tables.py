@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from tests.experiments.endhost.analysis import Summary, percentile, summaries
 from tests.experiments.endhost.required import Verdict
-from tests.experiments.endhost.run import Echo, Record, Run, Signalling, Steps
+from tests.experiments.endhost.run import Control, Echo, Record, Run, Signalling, Steps
 from tests.experiments.endhost.setting import RTTS_US, STRATEGIES, rtt_label
 
 _PAPER = {"ifs": "IFS", **dict.fromkeys(("vifi-clock", "vifi-direct", "vifi-broker"), "ViFi")}
@@ -33,6 +33,8 @@ def report(records: Sequence[Record], judged: Iterable[Verdict]) -> str:
         _signals([record for record in records if isinstance(record, Signalling)]),
         "\n### Round trips of a small packet on the idle link\n",
         _echoes([record for record in records if isinstance(record, Echo)]),
+        "\n### What control costs at a booked 1 Gb/s\n",
+        _control([record for record in records if isinstance(record, Control)]),
         "\n### Required figures\n",
         _judged(judged),
         "\n### Discarded runs\n",
@@ -122,6 +124,11 @@ def _signals(records: Iterable[Signalling]) -> str:
 def _echoes(records: Iterable[Echo]) -> str:
     found = {record.rtt_us: record.measured_us for record in records}
     return table(["set", "measured"], [[rtt_label(rtt), f"{found[rtt] / 1000:.3f} ms"] for rtt in RTTS_US if rtt in found])
+
+
+def _control(records: Iterable[Control]) -> str:
+    rows = [[r.mechanism, f"{r.rate_bps / 1e6:.0f} Mb/s", f"{r.percent_of_a_core:.2f} %"] for r in records]
+    return table(["", "reached", "of a core"], rows)
 
 
 def _judged(judged: Iterable[Verdict]) -> str:
