@@ -164,7 +164,7 @@ def test_a_daemon_that_is_killed_in_the_middle(lab: Rig) -> None:
     assert lab.history(booked["id"]).count("transfer.finished") == 1
 
 
-MANY, EACH = 50, 3_500_000
+MANY, EACH = 50, 6_000_000
 GAMMA = MANY * EACH
 
 

@@ -139,6 +139,7 @@ type Counts struct {
 	Acked   int64 // of these, confirmed by the other end's kernel
 	Unsent  int64 // bytes that wait for their time, or for room in the window
 	Full    bool  // as much is under way as the network is trusted with (congestion window)
+	Pacing  int64 // bit/s that the next packet is paced at; a cap that was raised shows here only after an acknowledgement
 	Closed  int64 // µs for which the other end's window was closed, in all
 	MinRTT  int64 // µs; 0: not known yet
 	Retrans int64 // bytes sent again
@@ -158,6 +159,7 @@ func (s *Socket) Counts() (Counts, error) {
 		// bytes_acked counts the SYN and the FIN, which are no payload.
 		c.Acked = min(int64(info.Bytes_acked), c.Sent)
 		c.Segment = int64(info.Snd_mss)
+		c.Pacing = int64(min(info.Pacing_rate, 1<<58)) * 8
 		c.Full, c.Closed = info.Unacked >= info.Snd_cwnd, int64(info.Rwnd_limited)
 		if info.Min_rtt != ^uint32(0) {
 			c.MinRTT = int64(info.Min_rtt)
@@ -205,6 +207,25 @@ func (s *Socket) AvoidBBR() (string, error) {
 		return nil
 	})
 	return held, err
+}
+
+// ErrSlow says that a connection takes a higher rate over only after its next acknowledgement.
+var ErrSlow = errors.New("this process may not use bbr")
+
+// Quicken has a higher cap take effect although nothing is on its way that could be acknowledged. The kernel works its
+// pacing rate out anew when an acknowledgement comes, or when bbr begins; so bbr begins, and ends at once. ErrSlow where
+// that is not allowed (net.ipv4.tcp_allowed_congestion_control).
+func (s *Socket) Quicken() error {
+	return s.control(func(fd int) error {
+		before, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		if err != nil || before == "bbr" {
+			return err
+		}
+		if unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "bbr") != nil {
+			return ErrSlow
+		}
+		return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, before)
+	})
 }
 
 func leaderOf(thread int) (int, bool) {

@@ -218,6 +218,7 @@ func (s *Supervisor) pace(now int64) {
 				cap = share.Opened(cap, st.segment())
 			}
 			s.set(inodes[i], st, cap)
+			s.quicken(st)
 		}
 	}
 	for inode, st := range s.streams {
@@ -240,7 +241,23 @@ func (s *Supervisor) set(inode uint64, st *stream, rate int64) {
 		s.warn("pacing: %v", err)
 		return
 	}
+	raised := rate > st.cap
 	st.cap = rate
+	if raised {
+		s.quicken(st)
+	}
+}
+
+// quicken helps a higher rate into force where no acknowledgement is on its way that would: otherwise the next packet would
+// set its timer by the old rate. Where the kernel does not let us, that one packet is late.
+func (s *Supervisor) quicken(st *stream) {
+	if s.slow || st.spoke == 0 || st.counts.Sent > st.counts.Acked || st.counts.Pacing > st.cap/2 {
+		return
+	}
+	if err := st.socket.Quicken(); errors.Is(err, flows.ErrSlow) {
+		s.slow = true
+	}
+	st.counts.Pacing = st.cap
 }
 
 // drained says that nothing is left of what the command sent. A connection that somebody in its tree keeps open without

@@ -18,7 +18,11 @@ const early int64 = 5_000 // µs
 func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	gap, next := s.gap(now)
 	burst := share.Burst(st.segment(), st.counts.MinRTT, s.roundTrip)
-	low := share.Hold(s.peak(), n, gap, burst, st.counts.MinRTT)
+	roundTrip := st.counts.MinRTT
+	if !s.slow {
+		roundTrip = max(roundTrip, share.FastReturn) // what comes back too fast can be done without
+	}
+	low := share.Hold(s.peak(), n, gap, burst, roundTrip)
 	moved := st.counts.Sent - st.quiet.sent
 	switch {
 	case st.counts.Unsent == 0 && (st.quiet.rate == 0 || moved == 0):
@@ -28,8 +32,10 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 		// The gap begins, or the timer ran out in the middle of it.
 		st.quiet = silence{rate: low, sent: st.counts.Sent}
 		s.set(inode, st, low)
-	case st.quiet.armed || moved == 0:
-	case gap > 0 && moved*8_000_000/st.quiet.rate >= gap-early && st.counts.MinRTT >= share.FastReturn:
+	case st.quiet.armed:
+		s.quicken(st)
+	case moved == 0:
+	case gap > 0 && moved*8_000_000/st.quiet.rate >= gap-early && roundTrip >= share.FastReturn:
 		st.quiet.armed, st.quiet.sent = true, st.counts.Sent
 		s.set(inode, st, next)
 	default:

@@ -93,6 +93,7 @@ type Supervisor struct {
 	warned     map[string]bool
 	joined     int  // daemons that know what is attached
 	deserted   bool // the daemon's mechanism did not hold: this process paces by itself
+	slow       bool // see quicken
 	roundTrip  int  // sysctl tcp_tso_rtt_log
 }
 

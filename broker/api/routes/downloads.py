@@ -56,7 +56,7 @@ async def install_script(request: Request, broker: BrokerDependency) -> Response
     url = broker.settings.public_url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
     if not _PLAIN_URL.fullmatch(url):
         raise Problem("malformed", "the Host header of this request is no address that a script could use")
-    return Response(_script(url), media_type="text/x-shellscript")
+    return Response(_script(url), media_type="text/plain")
 
 
 async def _found(files: AgentFiles, platform: str) -> AgentFile:
