@@ -15,7 +15,8 @@ import (
 
 // buffer is `window` for sockets of another process: SO_SNDBUF bounds what is written and not yet acknowledged, and the
 // writer waits in the kernel. The bound counts memory, and a waiting writer is woken when a third is free, so that the
-// window is coarse; its mean is brought to the rate by what really is acknowledged.
+// window is coarse; its mean is brought to the rate by what really is acknowledged. A window has some packets at least, which on
+// a short path is more than the rate carries in a round trip: beneath it the kernel paces each socket to its share.
 type buffer struct {
 	rateBps int64
 	clamps  []*clamp
@@ -30,6 +31,7 @@ type clamp struct {
 	acked  int64
 	since  int64 // µs: when acked was taken
 	held   int   // bytes of SO_SNDBUF
+	net    int64 // bit/s of SO_MAX_PACING_RATE; 0 before it was set
 }
 
 func newBuffer() Limiter { return &buffer{} }
@@ -115,6 +117,12 @@ func (b *buffer) apply() error {
 
 func (c *clamp) apply() error {
 	return withFD(c.socket, func(fd int) error {
+		if net := max(c.rateBps/8, 1) * 8; net != c.net {
+			if _, err := tcpsock.SetPacingRate(fd, net); err != nil {
+				return err
+			}
+			c.net = net
+		}
 		info, err := tcpsock.Info(fd)
 		if err != nil {
 			return err
@@ -143,6 +151,7 @@ func (c *clamp) apply() error {
 func (b *buffer) Close() error {
 	for _, c := range b.clamps {
 		_ = withFD(c.socket, tcpsock.FreeSendBuffer)
+		_ = withFD(c.socket, tcpsock.ClearPacingRate)
 	}
 	b.clamps = nil
 	return nil

@@ -246,6 +246,10 @@ func TestABufferHoldsAnotherWriter(t *testing.T) {
 	if got := sendBuffer(t, c); got > before {
 		t.Errorf("the buffer grew from %d to %d bytes", before, got)
 	}
+	// On a path as short as this one no window is small enough.
+	if got := pacingRate(c); got != 50_000_000/8 {
+		t.Errorf("beneath the window the kernel paces to %d bytes/s", got)
+	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +258,16 @@ func TestABufferHoldsAnotherWriter(t *testing.T) {
 	if locked != 0 {
 		t.Errorf("SO_BUF_LOCK is %d after the end", locked)
 	}
+	if got := pacingRate(c); got != math.MaxUint64 {
+		t.Errorf("paced to %d bytes/s after the end", got)
+	}
+}
+
+func pacingRate(c *tcpsock.Conn) (bytesPerSecond uint64) {
+	_ = c.Control(func(fd uintptr) {
+		bytesPerSecond, _ = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE)
+	})
+	return bytesPerSecond
 }
 
 func sendBuffer(t *testing.T, c *tcpsock.Conn) (bytes int) {

@@ -20,7 +20,7 @@ const (
 	settle int64 = 150_000 // µs
 	// Narrow is by how much more than the clock's error steps down come early and steps up late: a loop that wakes up
 	// some milliseconds late must not send by the old rate when the link has become smaller.
-	Narrow int64 = 4_000 // µs
+	Narrow int64 = 8_000 // µs
 )
 
 // Account compares what was sent with what is booked. It is not safe for concurrent use.

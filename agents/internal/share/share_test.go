@@ -87,7 +87,7 @@ func TestTheAccountIsRight(t *testing.T) {
 			if rate > booked+booked/100 {
 				t.Fatalf("%d where %d is booked", rate, booked)
 			}
-			if next := plan.RateAt(now + 4_000); rate > next+next/100 {
+			if next := plan.RateAt(now + Narrow); rate > next+next/100 {
 				t.Fatalf("%d just before %d", rate, next)
 			}
 			if now < plan.Begin()+late {
