@@ -292,10 +292,11 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 		Volume: uint64(o.Volume), Digest: src.digest,
 		MAC: datachannel.EndMAC(datachannel.Key(o.Key), l.hello, l.challenge, uint64(o.Volume), src.digest),
 	}
+	carried := l.tcp.Written()
 	if err := l.write(end); err != nil {
 		return none, l.reason(err)
 	}
-	s.drain(l, signal.Done)
+	s.drain(l, carried, signal.Done)
 	<-l.gone
 	select {
 	case digest := <-l.done:
@@ -308,12 +309,12 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	}
 }
 
-// drain waits until everything that was written is acknowledged by the peer's kernel, and frees the link then.
-func (s *Sender) drain(l *link, cause signal.Cause) {
+// drain waits until the first so many bytes that were written are acknowledged by the peer's kernel, and frees the link then.
+func (s *Sender) drain(l *link, bytes int64, cause signal.Cause) {
 	begin := time.Now()
 	for len(s.currentOrders().EndSignals) > 0 {
 		inFlight, err := l.tcp.InFlight()
-		if err == nil && inFlight == 0 {
+		if err == nil && l.tcp.Written()-inFlight >= bytes {
 			s.tail.Release(0, cause)
 			info, _ := l.tcp.Info()
 			s.log.Debug("acknowledged", "after", time.Since(begin), "tcp", info)

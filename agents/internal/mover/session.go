@@ -3,9 +3,11 @@
 package mover
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"bandwidthbroker/agents/internal/datachannel"
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/served"
+	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // session is one proven connection of a receiver's sender.
@@ -193,6 +196,7 @@ func (s *session) take(o *Orders, out *sink, expected int64) (datachannel.End, e
 			if h.Kind == datachannel.KindError {
 				return datachannel.End{}, peerError(body)
 			}
+			s.acknowledge()
 			if expected != o.Volume {
 				return datachannel.End{}, fmt.Errorf("END after %d of %d bytes", expected, o.Volume)
 			}
@@ -200,6 +204,18 @@ func (s *session) take(o *Orders, out *sink, expected int64) (datachannel.End, e
 		default:
 			return datachannel.End{}, fmt.Errorf("message type %d from a sender", h.Kind)
 		}
+	}
+}
+
+// acknowledge says at once that everything has arrived: nothing more will come to make the kernel say so, and the sender's
+// successor waits for it.
+func (s *session) acknowledge() {
+	conn := s.conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = tcpsock.AcknowledgeAtOnce(plain)
 	}
 }
 

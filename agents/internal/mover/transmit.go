@@ -215,7 +215,7 @@ func (t *transmission) stand(ctx context.Context, now int64, frame []byte) (sent
 	if t.orders.Paused {
 		_ = t.pace(0)
 		if t.pass.Open {
-			t.drain(t.link, signal.Paused)
+			t.drain(t.link, t.link.tcp.Written(), signal.Paused)
 		}
 		return 0, t.wait(ctx, time.Minute)
 	}

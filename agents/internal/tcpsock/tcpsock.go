@@ -166,6 +166,20 @@ func (c *Conn) Info() (info *unix.TCPInfo, err error) {
 	return info, err
 }
 
+// Written is how many bytes (framing included) were handed to the kernel.
+func (c *Conn) Written() int64 { return c.total.Load() }
+
+// AcknowledgeAtOnce has the kernel acknowledge what it has received now, instead of waiting up to 40 ms for more to come.
+func AcknowledgeAtOnce(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) })
+	return errors.Join(err, failed)
+}
+
 // InFlight is how many bytes (framing included) were written and not yet acknowledged by the peer's kernel.
 func (c *Conn) InFlight() (int64, error) {
 	written := c.total.Load()
