@@ -10,9 +10,10 @@ package share
 import "bandwidthbroker/agents/internal/schedule"
 
 const (
-	// catchUp is how much faster than booked (1/catchUp = 0.25 %) a transfer that is behind may go, half of what package
-	// pacer allows: many may be behind on one link, and the packets of those that are silent come on top.
-	catchUp = 400
+	// catchUp is how much faster than booked (1/catchUp = 0.1 %) a transfer that is behind may go. Package pacer allows more;
+	// but commands are all late by the time in which they start, many of them on one link, and the packets of those that
+	// are silent come on top. What is booked beyond the volume makes up for it.
+	catchUp = 1000
 	// slack is how far behind the account a transfer may be before it is worth going faster.
 	slack int64 = 4_000 // µs
 	// settle is within which time a transfer gives back what it is ahead: the kernel does not pace the first ten packets

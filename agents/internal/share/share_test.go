@@ -103,7 +103,7 @@ func TestTheAccountIsRight(t *testing.T) {
 		}
 		if late == 0 && len(segments) == 1 {
 			whole := plan.Bytes(0, plan.End())
-			if sent < whole-whole/30 || sent > whole+whole/100+schedule.Volume(peak, 2*slack) {
+			if sent < whole-whole/20 || sent > whole+whole/100+schedule.Volume(peak, 2*slack) {
 				t.Fatalf("%d bytes of %d", sent, whole)
 			}
 		}

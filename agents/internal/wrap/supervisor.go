@@ -53,9 +53,12 @@ const (
 	progressEvery int64 = 500_000 // µs
 	statusEvery   int64 = 500_000
 	checkEvery    int64 = 200_000 // for a shortfall
-	// askAgain is how long a new plan is followed before another one is asked for: a command that thinks for a while would
-	// have the broker plan all the time.
-	askAgain int64 = 2_000_000
+	// askAgain is how long a new plan is followed before another one is asked for, askSeldom the longest: a command that
+	// thinks for a while would have the broker plan all the time.
+	askAgain  int64 = 1_000_000
+	askSeldom int64 = 30_000_000
+	// edges is how much is booked beyond what is missing when the rest is booked anew.
+	edges int64 = 300_000
 	// terminated is how long a command that shall end may take before it is killed.
 	terminated = 10 * time.Second
 	// handOver is how long the end of the command waits for a daemon that is away to take the reports.
@@ -79,6 +82,7 @@ type Supervisor struct {
 	began     int64 // broker time; 0: not yet
 	checkAt   int64
 	asked     int64 // bytes sent when the rest was asked for last
+	patience  int64 // until the next time
 	scanned   int64
 	quietFrom int64 // nothing is booked since
 	progress  int64
@@ -106,7 +110,7 @@ type admission struct {
 // New prepares a supervisor.
 func New(o Options) *Supervisor {
 	return &Supervisor{
-		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]Limiter{}, passed: map[uint64]bool{}, asked: -1,
+		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]Limiter{}, passed: map[uint64]bool{}, asked: -1, patience: askAgain,
 		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, roundTrip: roundTripLog(),
 	}
 }
@@ -165,7 +169,7 @@ func (s *Supervisor) follow() bool {
 	}
 	now := s.Client.Now()
 	if s.orders != nil && s.orders.Revision != o.Revision {
-		s.checkAt = now + askAgain
+		s.checkAt = now + s.patience
 	}
 	s.orders = o
 	segments := make([]schedule.Segment, 0, len(o.Segments))
@@ -333,6 +337,16 @@ func (s *Supervisor) acked() int64 {
 	return total
 }
 
+// wanted is how much the broker shall book anew: what is missing, what waits beyond that, and room for a start and an end. A
+// slice that is hardly longer than its guarded edges would carry nothing.
+func (s *Supervisor) wanted(sent int64) int64 {
+	missing := max(0, s.orders.Volume-sent)
+	for _, st := range s.streams {
+		missing += st.counts.Sent - st.counts.Acked // may be lost on its way
+	}
+	return missing + schedule.Volume(s.peak(), edges)
+}
+
 // backlog says that the command has handed over bytes that wait for their time.
 func (s *Supervisor) backlog() bool {
 	for _, st := range s.streams {
@@ -358,15 +372,21 @@ func (s *Supervisor) askForRest(now int64) {
 		return
 	}
 	s.checkAt = now + checkEvery
-	sent, waits := s.sent(), s.backlog()
+	sent := s.sent()
 	// A command has its own idea of how much it sends: behind the end of the plan it is short when it wants to send more.
-	short := pacer.Shortfall(now, s.plan, s.orders.Volume-sent) || (now >= s.plan.End() && waits)
-	if !short || (sent == s.asked && !waits) {
-		return // it does not use what was booked anew the last time
+	wants := s.backlog() || (sent < s.orders.Volume && len(s.streams) > 0)
+	if !pacer.Shortfall(now, s.plan, s.orders.Volume-sent) && (now < s.plan.End() || !wants) {
+		return
+	}
+	// Who did not use what was booked anew the last time is asked for less and less often.
+	s.patience = min(2*s.patience, askSeldom)
+	if sent != s.asked {
+		s.patience = askAgain
 	}
 	s.checkAt, s.asked = schedule.Forever, sent // said once for this plan
 	s.Client.Report(local.Report{
-		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.acked(), RateBps: s.achieved.rate(), AppliedBps: s.applied,
+		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.orders.Volume - min(s.orders.Volume, s.wanted(sent)), RateBps: s.achieved.rate(),
+		AppliedBps: s.applied,
 	})
 }
 
