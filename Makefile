@@ -18,7 +18,7 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# Real time and full load: one after the other. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
+# Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
 
@@ -50,7 +50,7 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(ALONE:%=--ignore=%)' \
 	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \
 	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
-	  'go: cd agents && $(GO) test ./...'
+	  'go: cd agents && $(GO) test -p 1 ./...'
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench

@@ -51,7 +51,7 @@ def _cut(lab: Lab, broker: BrokerClient) -> None:
     time.sleep(CUT_S)  # the fault itself
     lab.gateway.restore()
     restored_us = time.time_ns() // 1000
-    _until(lambda: broker.transfer(transfer)["state"] in ENDED, 30, "it ends")
+    _until(lambda: broker.transfer(transfer)["state"] in ENDED, 60, "it ends")
     ended = broker.transfer(transfer)
     assert ended["state"] == "FINISHED", ended
     assert (lab.agents["c"].inbox / "cut.bin").read_bytes() == content

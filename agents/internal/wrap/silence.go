@@ -16,7 +16,7 @@ const early int64 = 5_000 // µs
 
 // silence takes a step towards quiet. It is called every few milliseconds in a gap.
 func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
-	gap, next := s.gap(now)
+	gap, next, known := s.gap(now)
 	burst := share.Burst(st.segment(), st.counts.MinRTT, s.roundTrip)
 	roundTrip := st.counts.MinRTT
 	if !s.slow {
@@ -35,7 +35,7 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	case st.quiet.armed:
 		s.quicken(st)
 	case moved == 0:
-	case gap > 0 && moved*8_000_000/st.quiet.rate >= gap-early && roundTrip >= share.FastReturn:
+	case known && moved*8_000_000/st.quiet.rate >= gap-early && roundTrip >= share.FastReturn:
 		st.quiet.armed, st.quiet.sent = true, st.counts.Sent
 		s.set(inode, st, next)
 	default:
@@ -44,13 +44,20 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	}
 }
 
-// gap is how long nothing is booked from now on (0: unknown), and the rate after that.
-func (s *Supervisor) gap(now int64) (gap, next int64) {
+// soonest is how long it takes at least until more is booked behind the end of a plan.
+const soonest int64 = 500_000 // µs
+
+// gap is how long nothing is booked from now on (0: nobody can say), and the rate after that. Behind the end of a plan it
+// is a guess: the rest has been asked for, and no timer should run much longer than it takes to get it.
+func (s *Supervisor) gap(now int64) (gap, next int64, known bool) {
 	at, ok := s.account.NextActive(now)
-	if !ok || s.orders.Paused {
-		return 0, 0
+	switch {
+	case s.orders.Paused:
+		return 0, 0, false
+	case !ok:
+		return soonest, 0, false
 	}
-	return at - now, max(s.plan.RateAt(at), s.orders.Fallback, 8_000) / int64(max(len(s.streams), 1))
+	return at - now, max(s.plan.RateAt(at), s.orders.Fallback, 8_000) / int64(max(len(s.streams), 1)), true
 }
 
 // peak is the highest rate that is booked.
