@@ -55,8 +55,8 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench
 
-experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as root, some 40 minutes; goes on where it was stopped)
-	@exec $(BIN)/python -m tests.experiments.endhost
+experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as root, about an hour; goes on where it was stopped)
+	@exec $(BIN)/python -m tests.experiments.endhost --docs docs/experiments
 
 packages: setup ## bwb-agent as binaries, deb and rpm for amd64 and arm64, into dist/
 	@GO=$(GO) packaging/build

@@ -118,16 +118,16 @@ def booked_bytes(transfer: Transfer, begin_us: int, end_us: int) -> float:
 
 
 def deviation(rows: list[Row], transfer: Transfer, ports: range) -> float:
-    """By which share more, or less, than booked was sent to the ports, on the whole, while the middle 94 % of it were sent.
+    """By which share more, or less, than booked was sent to the ports, on the whole, while it sent 3 to 90 % of it.
 
-    Before, a command says hello and thinks; after, the slowest of its streams ends alone.
+    Before, a command says hello and thinks; after, the slowest of its streams ends alone, or waits for a new booking.
     """
     ticks = per_tick([row for row in rows if row.destination_port in ports], "offered")
     assert ticks, f"nothing was sent to {ports}"
     whole = sum(size for _, size in ticks)
     so_far = list(accumulate(size for _, size in ticks))
     first = next(index for index, size in enumerate(so_far) if size >= 0.03 * whole)
-    last = next(index for index, size in enumerate(so_far) if size >= 0.97 * whole)
+    last = next(index for index, size in enumerate(so_far) if size >= 0.9 * whole)
     sent = (so_far[last] - so_far[first]) * PAYLOAD / PACKET
     return sent / booked_bytes(transfer, ticks[first][0] + TICK_US, ticks[last][0] + TICK_US) - 1
 

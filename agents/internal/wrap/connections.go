@@ -104,7 +104,8 @@ func (s *Supervisor) remote(total int64) {
 		s.pace(s.Client.Now())
 		return
 	}
-	_ = s.Client.Rate(total)
+	// At a rate of 0 the kernel would set a timer for ages, which no later rate shortens: see share.Hold.
+	_ = s.Client.Rate(max(total, share.Hold(s.peak(), 1, soonest, share.Burst(1448, share.FastReturn, 0), 0)))
 }
 
 // drop lets a stream go, and keeps its counts.
