@@ -74,10 +74,14 @@ func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, to neti
 // limiter is what holds a new connection: this process by pacing, or the daemon.
 func (s *Supervisor) limiter(inode uint64, to netip.AddrPort) Limiter {
 	if s.handsOver() {
-		return &handedOver{client: s.Client, inode: inode, to: to.String()}
+		return &handedOver{Limiter: s.Limiter(), client: s.Client, inode: inode, to: to.String(), first: max(s.applied/until, slowest)}
 	}
 	return s.Limiter()
 }
+
+// until is the share (1/until) at which a connection begins that is on its way to the daemon. Nobody knows how many there
+// will be, and once it is there its rate is the daemon's.
+const until = 8
 
 func (s *Supervisor) handsOver() bool { return s.orders.Remote && !s.deserted }
 
@@ -87,8 +91,8 @@ func (s *Supervisor) remote(total int64) {
 	if joined := s.Client.Joined(); joined != s.joined && s.Client.Connected() {
 		s.joined = joined
 		for inode, st := range s.streams {
-			if err := s.limits[inode].Attach(st.socket); err != nil {
-				s.joined = 0
+			if h, ok := s.limits[inode].(*handedOver); ok {
+				h.give(st.socket)
 			}
 		}
 	}

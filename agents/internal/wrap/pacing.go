@@ -12,25 +12,37 @@ import (
 	"bandwidthbroker/agents/internal/mechanism"
 )
 
-// handedOver is a connection that the daemon holds: its rate is set with that of all others, see Supervisor.pace.
+// handedOver is a connection that the daemon holds, at a rate that is set with that of all others: see Supervisor.remote.
+// Until the daemon has it, this process paces it.
 type handedOver struct {
+	Limiter
 	client *local.Client
 	inode  uint64
 	to     string
+	first  int64 // bit/s
 }
 
 func (h *handedOver) Attach(s mechanism.Socket) error {
-	var failed error
-	err := s.Control(func(fd uintptr) { failed = h.client.Attach(h.inode, h.to, int(fd)) })
-	if err == nil {
-		err = failed
+	if err := h.Limiter.Attach(s); err != nil {
+		return err
 	}
-	return err
+	// Never after it is handed over: that would be one limit above the daemon's.
+	if _, err := h.Limiter.SetRate(h.first); err != nil {
+		return err
+	}
+	h.give(s)
+	return nil
 }
 
-func (h *handedOver) Detach(mechanism.Socket)          { _ = h.client.Detach(h.inode) }
-func (h *handedOver) SetRate(bps int64) (int64, error) { return bps, nil }
-func (h *handedOver) Close() error                     { return nil }
+// give hands a duplicate over. A daemon that is away, or starts anew, gets it when it is there.
+func (h *handedOver) give(s mechanism.Socket) {
+	_ = s.Control(func(fd uintptr) { _ = h.client.Attach(h.inode, h.to, int(fd)) })
+}
+
+func (h *handedOver) Detach(s mechanism.Socket) {
+	_ = h.client.Detach(h.inode)
+	h.Limiter.Detach(s)
+}
 
 // pacing is SO_MAX_PACING_RATE on one socket.
 type pacing struct{ socket mechanism.Socket }
