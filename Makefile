@@ -11,6 +11,8 @@ GO := $(CURDIR)/$(BIN)/go
 export GOTOOLCHAIN := local
 export GOFLAGS := -mod=readonly -buildvcs=false
 export CGO_ENABLED := 0
+# Each of the many processes of a test would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 EFFORT := 25
 

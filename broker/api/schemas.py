@@ -54,6 +54,11 @@ class Payload(Body):
         default=None, description="where to put it, relative to the receiver's folder; default: as `path`"
     )
     overwrite: bool = Field(default=False, strict=True)
+    verify: bool = Field(
+        default=True,
+        strict=True,
+        description="compare the SHA-256 of both ends; without, a transfer costs less and has no `checksum`",
+    )
     match: FlowMatch | None = Field(default=None, description="which packets (observed)")
 
 
@@ -295,6 +300,7 @@ class Assignment(BaseModel):
     source_path: str | None
     destination_path: str | None
     overwrite: bool
+    unverified: bool
     segments: list[AssignedSegment]
     deadline: str | None
     paused: bool

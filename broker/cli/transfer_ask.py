@@ -78,6 +78,9 @@ def submit(
         str | None, typer.Option(help="Where to put it, relative to the receiver's folder. Default: --path.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that is there.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Compare the SHA-256 of both ends; hashing can cost more than sending.")
+    ] = True,
     mode: Annotated[
         Mode | None, typer.Option(help="managed: agents move the file. reserve: booked only. Default: managed with --path.")
     ] = None,
@@ -127,7 +130,7 @@ def submit(
         "rate_min_bps": rate_min,
         "priority": priority,
         "mode": mode and str(mode),
-        "payload": None if path is None else {"path": path, "destination_path": to_path, "overwrite": overwrite},
+        "payload": None if path is None else {"path": path, "destination_path": to_path, "overwrite": overwrite, "verify": verify},
         "label": label,
         "project": project,
         "metadata": json_object(metadata),

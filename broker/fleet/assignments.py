@@ -65,6 +65,7 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pair
         "source_path": path if sending else None,
         "destination_path": None if sending else payload.get("destination_path") or path,
         "overwrite": bool(payload.get("overwrite", False)),
+        "unverified": not payload.get("verify", True),
         "segments": [
             {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate}
             for begin, end, rate in total_rates(transfer.segments)

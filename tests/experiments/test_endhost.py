@@ -259,18 +259,26 @@ def test_only_what_is_between_the_marks_is_replaced() -> None:
 
 def a_watch(samples: dict[Connection, list[Sample]], closed: dict[Connection, int]) -> Watch:
     watch = Watch.__new__(Watch)
-    watch.samples, watch._closed = samples, closed
+    watch.samples, watch._closed, watch._trailer = samples, closed, 0
     return watch
 
 
 def test_the_last_byte_of_a_connection_that_is_closed_between_two_looks() -> None:
-    one = Connection(7411, 40000, 1)
+    one = b"identity"
     samples = [Sample(90, 100, 500), Sample(1090, 1100, 900)]
     assert a_watch({one: samples}, {}).last_us(900) == 1100
     assert a_watch({one: samples}, {one: 2100}).last_us(900) == 1100
     assert a_watch({one: samples}, {one: 2100}).last_us(1000) == 2100
     assert a_watch({one: samples}, {}).first_us(500) == 1100
     assert a_watch({one: samples}, {}).first_us(900) is None
+
+
+def test_what_follows_the_payload_does_not_count() -> None:
+    """An END frame that waits for its digest came 0.4 s after the last byte once: the link stood idle for -0.4 s."""
+    samples = [Sample(90, 100, 923), Sample(1090, 1100, 1000)]
+    watch = a_watch({b"identity": samples}, {})
+    watch._trailer = 77
+    assert watch.last_us(1000) == 100
 
 
 def test_any_bytes_from_the_kernel_are_read_to_an_end() -> None:

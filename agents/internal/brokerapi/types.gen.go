@@ -296,6 +296,7 @@ type Assignment struct {
 	StartAfter  *StartAfter     `json:"start_after"`
 	State       AssignmentState `json:"state"`
 	TransferID  string          `json:"transfer_id"`
+	Unverified  bool            `json:"unverified"`
 	VolumeBytes int64           `json:"volume_bytes"`
 }
 

@@ -14,6 +14,9 @@ import (
 	"bandwidthbroker/agents/internal/failure"
 )
 
+// readerBuffer is what a channel takes from the kernel at a time where it does not know how much will come.
+const readerBuffer = 16 << 10
+
 // errForged ends a handshake with a peer that does not hold the key.
 var errForged = errors.New("the peer does not hold the transfer's key")
 
@@ -26,7 +29,7 @@ type channel struct {
 }
 
 func newChannel(conn net.Conn) *channel {
-	return &channel{conn: conn, reader: bufio.NewReaderSize(conn, 16<<10)}
+	return &channel{conn: conn, reader: bufio.NewReaderSize(conn, readerBuffer)}
 }
 
 type message interface{ Append([]byte) []byte }

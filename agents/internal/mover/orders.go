@@ -24,6 +24,7 @@ type Orders struct {
 	Path      string
 	Volume    int64
 	Overwrite bool
+	Unchecked bool   // nothing is hashed
 	Key       string // raw bytes; a string so that Orders compare
 	Peer      Peer
 
@@ -47,7 +48,7 @@ type Peer struct {
 func (o Orders) SameTransfer(p Orders) bool {
 	return o.Transfer == p.Transfer && o.Send == p.Send && o.Wrapped == p.Wrapped && o.Observed() == p.Observed() && o.Path == p.Path &&
 		(o.Volume == p.Volume || o.Wrapped || o.Observed()) && // a file has a size, a command an estimate
-		o.Overwrite == p.Overwrite && o.Key == p.Key
+		o.Overwrite == p.Overwrite && o.Unchecked == p.Unchecked && o.Key == p.Key
 }
 
 // Equal says that nothing differs at all.

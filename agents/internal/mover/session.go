@@ -23,6 +23,7 @@ type session struct {
 	*channel
 	r                *Receiver
 	hello, challenge datachannel.Nonce
+	lowWater         int
 	quit             chan struct{}
 	over             chan struct{}
 	once             sync.Once
@@ -219,6 +220,15 @@ func (s *session) acknowledge() {
 	}
 }
 
+// sleepUntil has this goroutine woken when so many bytes are there, instead of for each packet: at 500 Mbit/s that was a third of what
+// receiving cost. The bytes are on their way, for frames are written whole. Of TLS only the library knows what is in the kernel.
+func (s *session) sleepUntil(bytes int) {
+	if plain, ok := s.conn.(*net.TCPConn); ok && bytes != s.lowWater {
+		_ = tcpsock.SetReadLowWater(plain, bytes)
+		s.lowWater = bytes
+	}
+}
+
 func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) (int64, error) {
 	if _, err := io.ReadFull(s.reader, s.scratch[:8]); err != nil {
 		return 0, err
@@ -230,7 +240,13 @@ func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) 
 	if offset != uint64(expected) || int64(left) > o.Volume-expected {
 		return 0, fmt.Errorf("DATA of %d bytes at %d, expected at %d of %d", left, offset, expected, o.Volume)
 	}
+	defer s.sleepUntil(1)
 	for left > 0 {
+		if left > readerBuffer {
+			s.sleepUntil(min(left, chunkSize/4))
+		} else {
+			s.sleepUntil(1)
+		}
 		var buf []byte
 		select {
 		case buf = <-out.free:

@@ -80,7 +80,7 @@ func (s *sink) run(buf []byte, offset int64, m *marks) (err error) {
 	}()
 	lastSync, lastAt := offset, time.Now()
 	for p := range s.pieces {
-		h.Write(p.buf[:p.n])
+		m.hash(h, p.buf[:p.n])
 		if _, err = s.in.File.WriteAt(p.buf[:p.n], p.offset); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (s *source) run(offset int64, m *marks) error {
 		if _, err := s.file.ReadAt(payload, offset); err != nil {
 			return s.readFailure(err)
 		}
-		h.Write(payload)
+		m.hash(h, payload)
 		datachannel.PutData(buf, uint64(offset), n)
 		offset += int64(n)
 		if offset%markEvery == 0 {

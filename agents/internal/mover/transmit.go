@@ -272,7 +272,7 @@ func (t *transmission) checkShortfall(now int64) {
 	t.nextCheck = schedule.Forever // said once for this plan
 	revision := t.orders.Revision
 	// The rates tell the broker what this pair of hosts reaches, where that is less than what was booked.
-	facts := Facts{Bytes: t.gauges.safe.Load(), RateBps: t.pacer.Achieved(now), AppliedBps: t.gauges.applied.Load()}
+	facts := Facts{Bytes: t.gauges.safe.Load(), RateBps: t.pacer.Achieved(), AppliedBps: t.gauges.applied.Load()}
 	t.aside.Go(func() {
 		if t.book.ShortfallOnce(revision) {
 			t.report(brokerapi.Shortfall, facts)

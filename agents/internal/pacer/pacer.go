@@ -53,9 +53,7 @@ type Pacer struct {
 	queue  int64             // modelled bytes in the kernel's queue
 	at     int64             // the model is up to date until
 	since  int64             // sending since, 0 while nothing is
-	run    int64             // bytes written since then
-	last   int64             // of the last write, or since when there was none
-	stood  int64             // of the time since then, nothing moved at all
+	reach  reach
 	behind bool
 	style  Style
 }
@@ -112,8 +110,9 @@ func (p *Pacer) Next(now, want int64) Decision {
 		p.behind = false
 	}
 	if p.since == 0 {
-		p.since, p.run, p.last, p.stood = now, 0, now, 0
+		p.since = now
 	}
+	p.reach.look(now, rate)
 	quantum := p.quantum(rate)
 	until := now + p.horizon(rate)
 	if change, ok := p.safe.NextChange(now); ok && p.safe.RateAt(change) < rate {
@@ -154,34 +153,12 @@ func (p *Pacer) Lately(now, micros int64) int64 { return p.booked.Bytes(now-micr
 func (p *Pacer) Wrote(n int64) {
 	p.wrote += n
 	p.queue += n
-	p.run += n
-	p.stood += p.standstill(p.at)
-	p.last = p.at
+	p.reach.wrote(n)
 }
 
-// measurable is how long a rate must have been followed before the one that came out means anything.
-const measurable int64 = 100_000 // µs
-
-// slowest is the longest pause between two writes of a transfer that is slow. A longer one is a link that is cut or a peer
-// that hangs, and says nothing of the rate that the hosts reach when it is over.
-const slowest int64 = 300_000 // µs
-
-// Achieved is the rate that came out while data moved at all, since sending began, in bit/s; 0 while that is too short to say.
-func (p *Pacer) Achieved(now int64) int64 {
-	moved := now - p.since - p.stood - p.standstill(now)
-	if p.since == 0 || moved < measurable {
-		return 0
-	}
-	return p.run * 8_000_000 / moved
-}
-
-// standstill is how long nothing moved, if that is longer than slow.
-func (p *Pacer) standstill(now int64) int64 {
-	if pause := now - p.last; pause > slowest {
-		return pause
-	}
-	return 0
-}
+// Achieved is the rate that this connection has shown it can reach at the rate that is booked now, in bit/s; 0 while that is too
+// short to say.
+func (p *Pacer) Achieved() int64 { return p.reach.best }
 
 // deficit is how far the account is behind what is booked; negative when ahead.
 func (p *Pacer) deficit(now int64) int64 {

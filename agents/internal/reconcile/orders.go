@@ -31,7 +31,7 @@ func Wanted(doc brokerapi.Assignments, fallback int64) []mover.Orders {
 func orders(a brokerapi.Assignment, fallback int64) mover.Orders {
 	key, _ := hex.DecodeString(a.Key) // was checked when it was parsed
 	o := mover.Orders{
-		Transfer: a.TransferID, Send: a.Role == brokerapi.Send, Wrapped: a.Mode == brokerapi.Wrapped, Volume: a.VolumeBytes, Overwrite: a.Overwrite,
+		Transfer: a.TransferID, Send: a.Role == brokerapi.Send, Wrapped: a.Mode == brokerapi.Wrapped, Volume: a.VolumeBytes, Overwrite: a.Overwrite, Unchecked: a.Unverified,
 		Key: string(key), Peer: mover.Peer{Host: a.Peer.Host, Address: a.Peer.DataAddress},
 		Revision: a.PlanRevision, Fallback: fallback, Paused: a.Paused,
 	}

@@ -180,6 +180,17 @@ func AcknowledgeAtOnce(c *net.TCPConn) error {
 	return errors.Join(err, failed)
 }
 
+// SetReadLowWater has the kernel wake a reader only when so many bytes have come, or the last (SO_RCVLOWAT).
+func SetReadLowWater(c *net.TCPConn, bytes int) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, bytes) })
+	return errors.Join(err, failed)
+}
+
 // InFlight is how many bytes (framing included) were written and not yet acknowledged by the peer's kernel.
 func (c *Conn) InFlight() (int64, error) {
 	written := c.total.Load()

@@ -11,25 +11,24 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 _SOCK_DIAG_BY_FAMILY = 20
-_REQUEST_DUMP = 0x301
+_REQUEST, _REQUEST_DUMP = 0x001, 0x301
 # Established, and all states of closing but TIME_WAIT, which has forgotten its counters (linux/tcp_states.h).
 _STATES = sum(1 << state for state in (1, 4, 5, 8, 9, 11))
 _INFO = 2  # INET_DIAG_INFO
 _BYTES_RECEIVED = 128  # offset in struct tcp_info (linux/tcp.h), stable since 4.1
 _NEWNET = 0x40000000
+# A dump walks the kernel's whole table of connections; those that are known are asked for one by one in between.
+_DUMP_EVERY_US = 10_000
 
 
-class Connection(NamedTuple):
-    """Ports, and the kernel's cookie, which no other connection has."""
-
-    local: int
-    remote: int
-    cookie: int
+# struct inet_diag_sockid (linux/inet_diag.h): ports, addresses, interface, and the kernel's cookie, which no other connection has.
+Connection = bytes
+_IDENTITY = 48
 
 
 class Sample(NamedTuple):
@@ -65,14 +64,15 @@ def _inside(namespace: str) -> Iterator[None]:
 
 
 class Watch:
-    """The connections of one host whose local port is `port`, from the moment of `begin`."""
+    """The connections of one host whose local port is `port`, from the moment of `begin`. After the payload comes a trailer."""
 
-    def __init__(self, namespace: str, port: int) -> None:
-        self._port = port
+    def __init__(self, namespace: str, port: int, trailer_bytes: int = 0) -> None:
+        self._port, self._trailer = port, trailer_bytes
         with _inside(namespace):
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
         self._netlink.settimeout(2)
         self._earlier: set[Connection] = set()
+        self._dumped_us = 0
         self.samples: dict[Connection, list[Sample]] = {}
         self._closed: dict[Connection, int] = {}
 
@@ -82,12 +82,16 @@ class Watch:
     def begin(self) -> None:
         """Forget what was; connections that are open now are not looked at."""
         self._earlier = set(self._dump())
-        self.samples, self._closed = {}, {}
+        self.samples, self._closed, self._dumped_us = {}, {}, 0
 
     def take(self) -> None:
         """Note a sample of every connection that received something since the last."""
         before = time.time_ns() // 1000
-        found = self._dump()
+        if before - self._dumped_us >= _DUMP_EVERY_US:
+            self._dumped_us = before
+            found = self._dump()
+        else:
+            found = self._each(self.samples.keys() - self._closed.keys())
         after = time.time_ns() // 1000
         for connection, received in found.items():
             if connection in self._earlier:
@@ -112,41 +116,53 @@ class Watch:
         return bool(self.samples) and self.samples.keys() == self._closed.keys()
 
     def last_us(self, complete: int = 0) -> int:
-        """When the last byte had come: no later than that, and at most one look earlier. A connection that was closed between two looks
+        """When the last byte of payload had come: no later, and at most one look earlier. A connection that was closed between two looks
 
         before `complete` bytes were seen had brought them by the second.
         """
         if self.gone() and self.received() < complete:
             return max(self._closed.values())
-        return max(samples[-1].after_us for samples in self.samples.values())
+        return max(self._complete_us(samples) for samples in self.samples.values())
+
+    def _complete_us(self, samples: Sequence[Sample]) -> int:
+        payload = samples[-1].received - self._trailer
+        return next(sample.after_us for sample in samples if sample.received >= payload)
 
     def _dump(self) -> dict[Connection, int]:
-        identity = struct.pack(">HH", self._port, 0) + bytes(44)
-        request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INFO - 1), _STATES) + identity
-        header = struct.pack("=IHHII", 16 + len(request), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0)
-        self._netlink.send(header + request)
         found: dict[Connection, int] = {}
+        self._ask(_REQUEST_DUMP, struct.pack(">HH", self._port, 0) + bytes(_IDENTITY - 4))
         while not read(self._netlink.recv(1 << 16), self._port, found):
             pass
         return found
 
+    def _each(self, connections: Iterable[Connection]) -> dict[Connection, int]:
+        """Without those that are gone."""
+        found: dict[Connection, int] = {}
+        for connection in connections:
+            self._ask(_REQUEST, connection)
+            read(self._netlink.recv(1 << 16), self._port, found)
+        return found
+
+    def _ask(self, flags: int, identity: bytes) -> None:
+        request = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INFO - 1), _STATES) + identity
+        self._netlink.send(struct.pack("=IHHII", 16 + len(request), _SOCK_DIAG_BY_FAMILY, flags, 1, 0) + request)
+
 
 def read(data: bytes, port: int, found: dict[Connection, int]) -> bool:
-    """Take in one datagram of a dump: bytes received, of connections at the port. True when the dump is complete."""
+    """Take in one datagram: bytes received, of connections at the port. True when a dump is complete, or who was asked for is gone."""
     at = 0
     while at + 16 <= len(data):
         length, kind = struct.unpack_from("=IH", data, at)
         if kind in (2, 3):  # error, done
             return True
-        local, remote = struct.unpack_from(">HH", data, at + 20)
-        if local == port:
-            cookie = struct.unpack_from("=Q", data, at + 20 + 40)[0]
+        identity = at + 20
+        if struct.unpack_from(">H", data, identity)[0] == port:
             attribute = at + 16 + 72
             while attribute + 4 <= at + length:
                 size, name = struct.unpack_from("=HH", data, attribute)
                 if name == _INFO and size >= 4 + _BYTES_RECEIVED + 8:
                     received = struct.unpack_from("=Q", data, attribute + 4 + _BYTES_RECEIVED)[0]
-                    found[Connection(local, remote, cookie)] = received
+                    found[data[identity : identity + _IDENTITY]] = received
                 attribute += max((size + 3) & ~3, 4)
         at += (length + 3) & ~3
     return False
