@@ -4,6 +4,7 @@ package mover
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"bandwidthbroker/agents/internal/datachannel"
 	"bandwidthbroker/agents/internal/failure"
+	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // readerBuffer is what a channel takes from the kernel at a time where it does not know how much will come.
@@ -121,6 +123,7 @@ func (c *channel) answer(hello datachannel.Hello, o *Orders) (challenge datachan
 	if err != nil {
 		return
 	}
+	c.acknowledge() // RESUME, which would carry it, comes after the journal is on disk
 	proof, err := datachannel.ParseProof(body)
 	if err != nil {
 		return
@@ -132,4 +135,16 @@ func (c *channel) answer(hello datachannel.Hello, o *Orders) (challenge datachan
 		return challenge, failure.New(failure.FileSize, "the sender brings %d bytes, booked are %d", proof.Volume, o.Volume)
 	}
 	return challenge, nil
+}
+
+// acknowledge says at once what has arrived, where the kernel would wait up to 40 ms for something to send it with. A sender's kernel takes
+// that for the round trip and paces by it: on a path of 0.1 ms its first 16 KB then took 11 ms. And of END, its successor waits for it.
+func (c *channel) acknowledge() {
+	conn := c.conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = tcpsock.AcknowledgeAtOnce(plain)
+	}
 }

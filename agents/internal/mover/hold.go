@@ -9,6 +9,7 @@ import (
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/schedule"
 )
 
 // Mechanisms is what the host has to hold a transfer's connection to its rate (mechanism.Host).
@@ -66,8 +67,8 @@ func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.rate > 0 {
-		_, err = made.SetRate(t.rate)
+	if rate := t.firstRate(); rate > 0 {
+		_, err = made.SetRate(rate)
 	}
 	if err == nil {
 		err = made.Attach(t.link.tcp)
@@ -76,6 +77,19 @@ func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), made.Close())
 	}
 	return made, nil
+}
+
+// firstRate is what a mechanism begins with: while nothing may be sent, the rate of the first byte. A kernel that has been told of a
+// lower one takes up a higher one only with the next acknowledgement, and sends the first packets by the lower: 11 ms for each at 1 Mbit/s.
+func (t *transmission) firstRate() int64 {
+	if t.rate > 0 {
+		return t.rate
+	}
+	plan := schedule.New(t.orders.Segments)
+	if plan.Empty() {
+		return 0
+	}
+	return plan.RateAt(plan.Begin())
 }
 
 // letGo lets the connection go and undoes what was done for it on the host.

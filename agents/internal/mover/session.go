@@ -3,7 +3,6 @@
 package mover
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -208,18 +207,6 @@ func (s *session) take(o *Orders, out *sink, expected int64) (datachannel.End, e
 	}
 }
 
-// acknowledge says at once that everything has arrived: nothing more will come to make the kernel say so, and the sender's
-// successor waits for it.
-func (s *session) acknowledge() {
-	conn := s.conn
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	if plain, ok := conn.(*net.TCPConn); ok {
-		_ = tcpsock.AcknowledgeAtOnce(plain)
-	}
-}
-
 // sleepUntil has this goroutine woken when so many bytes are there, instead of for each packet: at 500 Mbit/s that was a third of what
 // receiving cost. The bytes are on their way, for frames are written whole. Of TLS only the library knows what is in the kernel.
 func (s *session) sleepUntil(bytes int) {
@@ -228,6 +215,9 @@ func (s *session) sleepUntil(bytes int) {
 		s.lowWater = bytes
 	}
 }
+
+// single is what comes of a sender that warms up its congestion window, a byte at a time.
+const single = 16
 
 func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) (int64, error) {
 	if _, err := io.ReadFull(s.reader, s.scratch[:8]); err != nil {
@@ -261,6 +251,9 @@ func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) 
 			expected += int64(n)
 			left -= n
 			s.r.gauges.bytes.Store(expected)
+			if n <= single {
+				s.acknowledge()
+			}
 		} else {
 			out.free <- buf
 		}
