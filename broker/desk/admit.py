@@ -52,6 +52,8 @@ class Policy:
     replan_lead_us: int = 500_000
     managed_margin_ppm: int = 10_000
     managed_margin_us: int = 50_000
+    # A push, a question and an answer.
+    hearing_us: int = 100_000
     # Everybody waits while requests are planned together: more than these belong into POST /v1/plans.
     most_together: int = 100
 

@@ -124,8 +124,10 @@ def plan_rest(
     not_before_us = max(not_before_us, chains.earliest_us(batch, transfer))
     lead = 0 if chains.awaited(batch, transfer) is not None else lead_of(transfer, policy)
     kept = batch.release_after(transfer, batch.now_us + lead)
-    # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends.
-    cut = max([batch.now_us + lead, *(segment.end_us for segment in kept)])
+    # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends. Where it ends sooner than the lead
+    # there is no old plan that could still be followed, and running agents need no more than to hear of the new one.
+    notice = min(lead, policy.hearing_us) if transfer.state is State.ACTIVE else lead
+    cut = max([batch.now_us + notice, *(segment.end_us for segment in kept)])
     rest = copy(transfer)
     rest.cut_to(kept, cut)
     request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))

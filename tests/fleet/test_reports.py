@@ -162,6 +162,17 @@ async def test_a_shortfall_books_the_rest(pair: Pair, clock: Clock) -> None:
     assert sum(s["rate_bps"] * (parse_time(s["end"]) - parse_time(s["begin"])) for s in ahead) // 8_000_000 >= 100_000_000
 
 
+async def test_a_shortfall_at_the_end_does_not_stand_still_for_the_lead(pair: Pair, clock: Clock) -> None:
+    """Nobody follows a plan any more that has ended: the lead once left the link idle for half a second over two percent of a file."""
+    clock.now_us = parse_time(pair.transfer["plan"]["start"])
+    await pair.report("h1", {"sequence": 1, "kind": "started"})
+    clock.now_us = parse_time(pair.transfer["plan"]["finish"]) + 20_000
+    await pair.report("h1", {"sequence": 2, "kind": "shortfall", "bytes": VOLUME - 2_000_000})
+    begins = [parse_time(segment["begin"]) for segment in (await pair.now())["plan"]["segments"]]
+    assert clock.now_us <= begins[-1] <= clock.now_us + 100_000
+    await pair.service.audit()
+
+
 async def test_a_shortfall_that_breaks_the_deadline_says_so(service: Service, clock: Clock) -> None:
     await service.link()
     sender, receiver = await service.enrol("h1", "A"), await service.enrol("h2", "B")
