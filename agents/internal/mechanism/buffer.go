@@ -117,15 +117,19 @@ func (b *buffer) apply() error {
 
 func (c *clamp) apply() error {
 	return withFD(c.socket, func(fd int) error {
-		if net := max(c.rateBps/8, 1) * 8; net != c.net {
+		info, err := tcpsock.Info(fd)
+		if err != nil {
+			return err
+		}
+		net := c.rateBps
+		if net == 0 {
+			net = leastBps(info) // what leaves at less keeps the kernel from sending long after the rate is raised
+		}
+		if net != c.net {
 			if _, err := tcpsock.SetPacingRate(fd, net); err != nil {
 				return err
 			}
 			c.net = net
-		}
-		info, err := tcpsock.Info(fd)
-		if err != nil {
-			return err
 		}
 		bytes, memory, err := tcpsock.SendQueue(fd)
 		if err != nil {

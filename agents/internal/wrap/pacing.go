@@ -3,13 +3,11 @@
 package wrap
 
 import (
-	"encoding/binary"
-	"fmt"
-
-	"golang.org/x/sys/unix"
+	"errors"
 
 	"bandwidthbroker/agents/internal/local"
 	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // handedOver is a connection that the daemon holds, at a rate that is set with that of all others: see Supervisor.remote.
@@ -54,21 +52,11 @@ func (p *pacing) Attach(s mechanism.Socket) error { p.socket = s; return nil }
 func (p *pacing) Detach(mechanism.Socket)         { p.socket = nil }
 func (p *pacing) Close() error                    { return nil }
 
-func (p *pacing) SetRate(rateBps int64) (int64, error) {
+func (p *pacing) SetRate(rateBps int64) (held int64, err error) {
 	if p.socket == nil {
 		return 0, nil
 	}
 	var failed error
-	var want [8]byte
-	binary.NativeEndian.PutUint64(want[:], uint64(max(rateBps/8, 1)))
-	err := p.socket.Control(func(fd uintptr) {
-		failed = unix.SetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, string(want[:]))
-	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		return 0, fmt.Errorf("SO_MAX_PACING_RATE %d bit/s: %w", rateBps, err)
-	}
-	return rateBps, nil
+	err = p.socket.Control(func(fd uintptr) { held, failed = tcpsock.SetPacingRate(int(fd), max(rateBps, 8)) })
+	return held, errors.Join(err, failed)
 }

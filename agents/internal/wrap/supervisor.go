@@ -7,17 +7,14 @@ package wrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/flows"
 	"bandwidthbroker/agents/internal/local"
 	"bandwidthbroker/agents/internal/mechanism"
@@ -51,18 +48,8 @@ const (
 	soon                = 5 * time.Millisecond
 	scanEvery     int64 = 35_000  // µs
 	progressEvery int64 = 500_000 // µs
-	statusEvery   int64 = 500_000
-	checkEvery    int64 = 200_000 // for a shortfall
-	// askAgain is how long a new plan is followed before another one is asked for, askSeldom the longest: a command that
-	// thinks for a while would have the broker plan all the time.
-	askAgain  int64 = 1_000_000
-	askSeldom int64 = 30_000_000
-	// edges is how much is booked beyond what is missing when the rest is booked anew.
-	edges int64 = 300_000
 	// terminated is how long a command that shall end may take before it is killed.
 	terminated = 10 * time.Second
-	// handOver is how long the end of the command waits for a daemon that is away to take the reports.
-	handOver = 15 * time.Second
 )
 
 // Supervisor follows the orders with one command. Everything in it belongs to the goroutine of Run.
@@ -337,26 +324,6 @@ func (s *Supervisor) acked() int64 {
 	return total
 }
 
-// wanted is how much the broker shall book anew: what is missing, what waits beyond that, and room for a start and an end. A
-// slice that is hardly longer than its guarded edges would carry nothing.
-func (s *Supervisor) wanted(sent int64) int64 {
-	missing := max(0, s.orders.Volume-sent)
-	for _, st := range s.streams {
-		missing += st.counts.Sent - st.counts.Acked // may be lost on its way
-	}
-	return missing + schedule.Volume(s.peak(), edges)
-}
-
-// backlog says that the command has handed over bytes that wait for their time.
-func (s *Supervisor) backlog() bool {
-	for _, st := range s.streams {
-		if st.counts.Unsent > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // rate is what the command sends now, in bit/s.
 func (s *Supervisor) rate() int64 {
 	var total int64
@@ -366,136 +333,8 @@ func (s *Supervisor) rate() int64 {
 	return max(0, total)
 }
 
-// askForRest tells the broker when what is still booked cannot carry what is missing.
-func (s *Supervisor) askForRest(now int64) {
-	if now < s.checkAt || s.plan.Empty() || s.orders.Paused {
-		return
-	}
-	s.checkAt = now + checkEvery
-	sent := s.sent()
-	// A command has its own idea of how much it sends: behind the end of the plan it is short when it wants to send more.
-	wants := s.backlog() || (sent < s.orders.Volume && len(s.streams) > 0)
-	if !pacer.Shortfall(now, s.plan, s.orders.Volume-sent) && (now < s.plan.End() || !wants) {
-		return
-	}
-	// Who did not use what was booked anew the last time is asked for less and less often.
-	s.patience = min(2*s.patience, askSeldom)
-	if sent != s.asked {
-		s.patience = askAgain
-	}
-	s.checkAt, s.asked = schedule.Forever, sent // said once for this plan
-	s.Client.Report(local.Report{
-		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.orders.Volume - min(s.orders.Volume, s.wanted(sent)), RateBps: s.achieved.rate(),
-		AppliedBps: s.applied,
-	})
-}
-
 func (s *Supervisor) report(kind, code, detail string) {
 	s.Client.Report(local.Report{
 		Kind: kind, Revision: s.orders.Revision, Bytes: s.acked(), RateBps: s.rate(), AppliedBps: s.applied, Code: code, Detail: detail,
 	})
-}
-
-// notStarted reports a command that could not be executed.
-func (s *Supervisor) notStarted(err error) (int, error) {
-	code := CannotRun
-	var cannot *CannotStart
-	if errors.As(err, &cannot) {
-		code = cannot.Code
-	}
-	s.report("failed", failure.CommandFailed, "cannot be started: "+err.Error())
-	s.deliver()
-	return code, err
-}
-
-// givenUp ends what has not begun.
-func (s *Supervisor) givenUp() (int, error) {
-	if s.Client.Over() == nil {
-		s.report("failed", failure.CommandFailed, "given up: "+s.ends)
-		s.deliver()
-	}
-	if s.interrupts > 0 {
-		return 128 + int(syscall.SIGINT), errors.New(s.ends)
-	}
-	return CannotRun, errors.New(s.ends)
-}
-
-// finish reports how the command ended and answers its exit code.
-func (s *Supervisor) finish(status syscall.WaitStatus) int {
-	code := status.ExitStatus()
-	detail := fmt.Sprintf("%s: exit status %d", s.Command[0], code)
-	if status.Signaled() {
-		code = 128 + int(status.Signal())
-		detail = fmt.Sprintf("%s: ended by signal %d (%v)", s.Command[0], int(status.Signal()), status.Signal())
-	}
-	if s.ends != "" {
-		detail += " (" + s.ends + ")"
-	}
-	s.Client.Progress(local.Progress{Bytes: s.acked()})
-	if s.Client.Over() == nil {
-		if code == 0 {
-			s.report("finished", "", "")
-		} else {
-			s.report("failed", failure.CommandFailed, detail)
-		}
-		s.deliver()
-	}
-	s.show(s.Client.Now(), "")
-	s.leaveLine()
-	if s.command.listener >= 0 {
-		s.leaveAnswerer()
-	}
-	return code
-}
-
-// deliver waits until the daemon has all reports.
-func (s *Supervisor) deliver() {
-	for deadline := time.Now().Add(handOver); s.Client.Untaken() > 0; {
-		if time.Now().After(deadline) {
-			s.warn("THE AGENT DID NOT TAKE %d REPORTS: it will tell the broker that the supervisor was lost", s.Client.Untaken())
-			return
-		}
-		timer := time.NewTimer(time.Second)
-		select {
-		case <-s.Client.News():
-		case <-timer.C:
-		case <-s.Signals: // whoever is impatient has seen the command end
-			return
-		}
-		timer.Stop()
-	}
-}
-
-func (s *Supervisor) warn(format string, values ...any) {
-	text := fmt.Sprintf(format, values...)
-	if !s.warned[text] {
-		s.warned[text] = true
-		s.leaveLine()
-		fmt.Fprintln(s.Messages, "bwb-agent: "+text)
-	}
-}
-
-// show keeps the status line up to date.
-func (s *Supervisor) show(now int64, instead string) {
-	if s.Status == nil || (now-s.shown < statusEvery && instead == "") {
-		return
-	}
-	s.shown = now
-	text := instead
-	if text == "" {
-		text = fmt.Sprintf("%s of %s, %s (booked %s), %d connections", size(s.acked()), size(s.orders.Volume), rateText(s.rate()),
-			rateText(s.plan.RateAt(now)), len(s.streams))
-	}
-	if !s.Client.Connected() {
-		text += ", agent away"
-	}
-	s.wide = max(s.wide, len(text))
-	fmt.Fprintf(s.Status, "\r%s%s", text, strings.Repeat(" ", s.wide-len(text)))
-}
-
-func (s *Supervisor) leaveLine() {
-	if s.Status != nil && s.wide > 0 {
-		fmt.Fprintln(s.Status)
-		s.wide = 0
-	}
 }
