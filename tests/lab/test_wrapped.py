@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of others at booked rates: real tools, one and eight streams, and what happens when something dies."""
 
+import itertools
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from broker.cli.quantities import now_us
 from broker.core.units import format_time, parse_time
 from broker.lab import why_not
 from broker.lab.trace import Row, per_tick
+from tests.lab.fitness import shown
 from tests.lab.wrapping import HTTP_PORT, PACKET, PAYLOAD, Rig, deviation, missing, rig, wait_for
 
 pytestmark = pytest.mark.skipif(
@@ -30,7 +32,7 @@ FLAGS = ["--fallback-rate", "0"]
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Rig]:
-    with rig(GAMMA, flags=FLAGS) as running:
+    with rig(GAMMA, ports=200, flags=FLAGS) as running:
         yield running
 
 
@@ -86,20 +88,27 @@ def test_real_tools_with_one_and_with_eight_streams(lab: Rig) -> None:
         pytest.skip(
             f"NOT SHOWN that {', '.join(lacking)} keep to booked rates: not installed (.ci/setup installs what `make test` needs)"
         )
+    numbers = itertools.count(100)  # every attempt has ports and labels of its own
+    shown(lambda: _tools(lab, numbers))
+
+
+def _tools(lab: Rig, numbers: Iterator[int]) -> list[str]:
+    """What is off by more than 2 %."""
     running = {}
     wanted: list[tuple[str, int, list[str]]] = [(tool, count, []) for tool in TOOLS for count in (1, 8)]
     wanted += [(f"curl/{name}", count, ["--mechanism", name]) for name, count in (("htb", 8), ("window", 1))]
-    for number, (tool, count, more) in enumerate(wanted):
+    for tool, count, more in wanted:
+        number = next(numbers)
         port = HTTP_PORT + number if tool.startswith("curl") else 8000 + number
         command = TOOLS[tool.partition("/")[0]](lab, port, count)
-        options = ["--bytes", str(SIZE), "--rate-max", "20M", "--label", f"{tool}-{count}", *more]
+        options = ["--bytes", str(SIZE), "--rate-max", "20M", "--label", f"{tool}-{port}", *more]
         running[tool, count] = port, lab.bwb_run(options, command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     found = {}
     for (tool, count), (port, process) in running.items():
         said, _ = process.communicate(timeout=60)
         assert process.returncode == 0, (tool, count, said)
         assert "starts" in said and "20 Mb/s" in said
-        (booked,) = (t for t in lab.broker.transfers(search=f"{tool}-{count}") if t["label"] == f"{tool}-{count}")
+        (booked,) = (t for t in lab.broker.transfers(search=f"{tool}-{port}") if t["label"] == f"{tool}-{port}")
         done = lab.ended(booked["id"])
         assert done["state"] == "FINISHED", done
         found[tool, count] = deviation(lab.trace(), done, range(port, port + 1)), done
@@ -108,9 +117,9 @@ def test_real_tools_with_one_and_with_eight_streams(lab: Rig) -> None:
         print(
             f"{tool} x{count}: {off:+.4f}, {done['bytes_done']} bytes, {late:+.3f} s against the promise, {done['waiting_reason']}"
         )
-    assert all(abs(off) <= 0.02 for off, _ in found.values())
     # iperf3 tears its connections down as soon as it has written all that it wants.
     assert all(done["bytes_done"] >= SIZE * (0.9 if tool == "iperf3" else 1) for (tool, _), (_, done) in found.items())
+    return [f"{tool} x{count}: {off:+.4f}" for (tool, count), (off, _) in found.items() if abs(off) > 0.02]
 
 
 def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is_cancelled(lab: Rig) -> None:
@@ -155,18 +164,16 @@ def _sending(port: int, lab: Rig) -> bool:
     return f":{port} " in lab.lab.host("a").run(["ss", "-tnH"]).stdout
 
 
-# Two cores carry a hundred processes, the link and its emulator: where others use them, too, it is played again.
-_ATTEMPTS = 3
-
-
 def test_fifty_at_once_on_a_link_that_shrinks_for_a_while(lab: Rig) -> None:
     """The sum is never above gamma by more than 1 % over 200 ms, and each is within 2 % of its booking."""
-    for _ in range(_ATTEMPTS):
+
+    def play() -> list[str]:
         off, over = _fifty(lab)
-        print(f"deviations {min(off):+.4f} to {max(off):+.4f}; most above gamma over 200 ms: {over:+.4f}")
-        if max(map(abs, off)) <= 0.02 and over <= 0.01:
-            return
-    pytest.fail(f"off, or above gamma, in each of {_ATTEMPTS} attempts")
+        found = f"deviations {min(off):+.4f} to {max(off):+.4f}; most above gamma over 200 ms: {over:+.4f}"
+        print(found)
+        return [] if max(map(abs, off)) <= 0.02 and over <= 0.01 else [found]
+
+    shown(play)
 
 
 def _fifty(lab: Rig) -> tuple[list[float], float]:
@@ -215,8 +222,12 @@ def _over(rows: list[Row], begin_us: int, end_us: int, width_us: int = 200_000) 
 
 def test_a_daemon_that_is_killed_in_the_middle(lab: Rig) -> None:
     """The command goes on at its rate, and what it did is reported once by the next daemon."""
+    ports = itertools.count(HTTP_PORT + 30)
+    shown(lambda: _killed_daemon(lab, next(ports)))
+
+
+def _killed_daemon(lab: Rig, port: int) -> list[str]:
     booked = lab.book(SIZE, rate_max_bps=RATE)
-    port = HTTP_PORT + 30
     process = lab.exec(booked, ["curl", "-sS", "-T", str(lab.file(SIZE)), f"http://{lab.to}:{port}/x"])
     wait_for(lambda: lab.transfer(booked["id"])["bytes_done"] > 1_000_000, 15, "it moves")
     lab.lab.agents["a"].process.kill()
@@ -226,5 +237,6 @@ def test_a_daemon_that_is_killed_in_the_middle(lab: Rig) -> None:
     assert process.wait(15) == 0
     done = lab.ended(booked["id"])
     assert (done["state"], done["bytes_done"] >= SIZE) == ("FINISHED", True)
-    assert abs(deviation(lab.trace(), done, range(port, port + 1))) <= 0.02
     assert lab.history(booked["id"]).count("transfer.finished") == 1
+    off = deviation(lab.trace(), done, range(port, port + 1))
+    return [] if abs(off) <= 0.02 else [f"{off:+.4f}"]
