@@ -27,12 +27,15 @@ class Processors(NamedTuple):
 
     def starved_since(self, earlier: "Processors") -> str | None:
         """What kept processes waiting in between, if much did."""
-        total, idle, stolen = (mine - theirs for mine, theirs in zip(self, earlier, strict=True))
-        if stolen > MOST_STOLEN * total:
-            return f"the hypervisor took {stolen / total:.1%} of its time"
+        total, idle = self.total - earlier.total, self.idle - earlier.idle
         if idle < LEAST_IDLE * total:
             return f"its processors were idle for {idle / total:.1%} of the time only"
-        return None
+        return self.robbed_since(earlier)
+
+    def robbed_since(self, earlier: "Processors") -> str | None:
+        """What the hypervisor took for others, if that is much."""
+        total, stolen = self.total - earlier.total, self.stolen - earlier.stolen
+        return f"the hypervisor took {stolen / total:.1%} of its time" if stolen > MOST_STOLEN * total else None
 
 
 def shown(play: Callable[[], list[str]]) -> None:

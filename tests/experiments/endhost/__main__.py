@@ -26,8 +26,8 @@ from tests.experiments.endhost.required import verdicts
 from tests.experiments.endhost.run import Control, Echo, Mismatch, Notebook, Signalling, Steps
 
 DEFAULT_NOTES = Path(".endhost/runs.jsonl")
-# A machine on which every second run is discarded measures something else.
-_MOST_DISCARDED_IN_A_ROW = 5
+# A machine whose hypervisor has others to serve comes back to itself, or does not.
+_MOST_DISCARDED_IN_A_ROW = 20
 
 Job = tuple[str, int, Callable[[Any], Any]]
 

@@ -9,6 +9,7 @@ from tests.experiments.endhost.run import Steps
 from tests.experiments.endhost.setting import payload_bps
 from tests.experiments.endhost.stage import LEAD_US, LINK, PAIRS, Stage
 from tests.experiments.endhost.strategies import Flow, booked_bytes, check, look, segment_of
+from tests.lab.fitness import Processors
 
 MECHANISMS = ("pacing", "htb", "window", "userland")
 REPETITIONS = 2
@@ -23,7 +24,7 @@ def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     size = volume_of(_HIGH_BPS, 2 * _SEGMENT_US) + volume_of(_LOW_BPS, _SEGMENT_US)
     stage.file(source, size)
     stage.trace.skip()
-    before = stage.emulator()
+    before, processors = stage.emulator(), Processors.now()
     watch = stage.watches[sink]
     watch.begin()
     # Two windows are booked before the transfer: one call more to the broker than usual.
@@ -40,7 +41,8 @@ def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     stage.clear()
     for window in change["windows"]:
         stage.client.remove_window(LINK, window["id"])
-    return _steps(stage, flow, transfer, mechanism, rtt_us, repetition, stage.emulator().since(before).fault())
+    fault = stage.emulator().since(before).fault() or Processors.now().robbed_since(processors)
+    return _steps(stage, flow, transfer, mechanism, rtt_us, repetition, fault)
 
 
 def _steps(stage: Stage, flow: Flow, transfer: dict, mechanism: str, rtt_us: int, repetition: int, fault: str | None) -> Steps:

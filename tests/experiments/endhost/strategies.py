@@ -15,6 +15,7 @@ from tests.experiments.endhost.run import Part, Run, Segment
 from tests.experiments.endhost.setting import Strategy, ideal_us, payload_bps, shares_bps, volumes
 from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, SINK_NICE, Stage, measuring
 from tests.experiments.endhost.watch import Watch
+from tests.lab.fitness import Processors
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,7 +45,7 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     for (source, _), size in zip(PAIRS, sizes, strict=True):
         stage.file(source, size)
     stage.trace.skip()
-    before, repeated = stage.emulator(), stage.retransmitted_bytes()
+    before, repeated, processors = stage.emulator(), stage.retransmitted_bytes(), Processors.now()
     begin = {"ifs": _plain, "vifi": _vifi, "spaghetti": _spaghetti}[strategy.name.partition("-")[0]]
     begin_us, flows, rates, finish = begin(stage, strategy, rtt_us, sizes)
     blind_us = look(flows, begin_us, ideal_us(rtt_us), fine=strategy.signal is not None)
@@ -55,7 +56,7 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     emulator = stage.emulator().since(before)
     parts = [part(flow, begin_us, rtt_us) for flow in flows]
     last = [part.last_us for part in parts]
-    fault = emulator.fault()
+    fault = emulator.fault() or Processors.now().robbed_since(processors)
     if fault is None and blind_us > _MOST_BLIND_US:
         fault = f"the sinks were not looked at for more than {_MOST_BLIND_US // 1000} ms at the end"
     return Run(
