@@ -25,9 +25,10 @@ import (
 
 // book keeps a transfer's events in memory.
 type book struct {
-	mu     sync.Mutex
-	events []string
-	wake   chan struct{}
+	mu        sync.Mutex
+	events    []string
+	checksums []string // of the same
+	wake      chan struct{}
 }
 
 func newBook() *book { return &book{wake: make(chan struct{}, 100)} }
@@ -35,6 +36,7 @@ func newBook() *book { return &book{wake: make(chan struct{}, 100)} }
 func (b *book) Report(kind brokerapi.AgentReportKind, f Facts) error {
 	b.mu.Lock()
 	b.events = append(b.events, strings.TrimSpace(string(kind)+" "+f.Code))
+	b.checksums = append(b.checksums, f.Checksum)
 	b.mu.Unlock()
 	b.wake <- struct{}{}
 	return nil
@@ -160,6 +162,26 @@ func TestEmptyAndOddSizes(t *testing.T) {
 		p.received.wait(t, "finished")
 		p.same()
 	}
+}
+
+// Nothing is hashed, nobody is told of a checksum, and a restart after the rename recognises its own work all the same.
+func TestWithoutVerification(t *testing.T) {
+	p := newPair(t, 3*chunkSize-1)
+	p.orders.Unchecked = true
+	p.receiver()
+	p.sender()
+	p.sent.wait(t, "sent")
+	p.received.wait(t, "finished")
+	p.same()
+	for _, told := range append(p.sent.checksums, p.received.checksums...) {
+		if told != "" {
+			t.Errorf("a checksum of a file that nobody hashed: %s", told)
+		}
+	}
+	again := newBook()
+	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Book: again, Log: slog.New(slog.DiscardHandler)}, p.orders, "")
+	defer r.Stop(false)
+	again.wait(t, "finished")
 }
 
 // The receiver is told twice by a sender that missed DONE, and tells it again; also after a restart.
