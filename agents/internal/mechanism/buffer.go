@@ -15,8 +15,8 @@ import (
 
 // buffer is `window` for sockets of another process: SO_SNDBUF bounds what is written and not yet acknowledged, and the
 // writer waits in the kernel. The bound counts memory, and a waiting writer is woken when a third is free, so that the
-// window is coarse; its mean is brought to the rate by what really is acknowledged. A window has some packets at least, which on
-// a short path is more than the rate carries in a round trip: beneath it the kernel paces each socket to its share.
+// window is coarse: it is what may be in flight, with some room, brought there by what really is acknowledged. A window has some packets at
+// least, which on a short path is more than the rate carries in a round trip. Beneath it the kernel paces each socket to its share.
 type buffer struct {
 	rateBps int64
 	clamps  []*clamp
@@ -33,6 +33,9 @@ type clamp struct {
 	held   int   // bytes of SO_SNDBUF
 	net    int64 // bit/s of SO_MAX_PACING_RATE; 0 before it was set
 }
+
+// late is by how much a writer may be woken too late for the window to stay full.
+const late int64 = 5_000 // µs
 
 func newBuffer() Limiter { return &buffer{} }
 
@@ -139,8 +142,8 @@ func (c *clamp) apply() error {
 		if bytes > int(2*info.Snd_mss) {
 			per = float64(memory) / float64(bytes)
 		}
-		// Half of the last sixth, on average, is free and not yet filled.
-		want := int(float64(schedule.Volume(c.rateBps, int64(info.Rtt))) * c.factor * per * 7 / 6)
+		// Half of the last sixth, on average, is free and not yet filled; and a writer that is woken late must find something in flight.
+		want := int(float64(schedule.Volume(c.rateBps, int64(info.Rtt)+late)) * c.factor * per * 7 / 6)
 		want = max(want, int(4*info.Snd_mss))
 		if c.held != 0 && math.Abs(float64(want-c.held)) < float64(c.held)/50 {
 			return nil
