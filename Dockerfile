@@ -18,9 +18,11 @@ WORKDIR /src
 RUN python -m venv /opt/bwb && /opt/bwb/bin/python -m pip install --no-cache-dir uv==0.13.8
 COPY requirements.lock ./
 RUN /opt/bwb/bin/uv pip install --no-cache --python /opt/bwb/bin/python --require-hashes --requirement requirements.lock
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md hatch_build.py ./
+COPY packaging/dashboard.py ./packaging/
 COPY migrations ./migrations
 COPY broker ./broker
+# Builds the dashboard, too, with Node from a wheel.
 RUN /opt/bwb/bin/uv pip install --no-cache --python /opt/bwb/bin/python --no-deps .
 
 # Nothing but the static binary and the authorities that vouch for an https broker.

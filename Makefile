@@ -23,18 +23,24 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
+# A browser and a whole broker, one of each for all of them; Playwright's loop shares its process with no other.
+BROWSER := tests/dashboard
 
-.PHONY: help setup tools build up demo test check bench experiment-endhost packages fmt lint types imports contract vet
+.PHONY: help setup tools build dashboard up demo test check bench screenshots experiment-endhost packages fmt lint types imports contract web vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
-setup: ## bring what is missing: Python packages, Go
+setup: ## bring what is missing: Python packages, Go, Node
 	@flock Makefile .ci/setup
 
-tools: ## what the tests in network namespaces run beside our own: rsync, rclone, iperf3, ... (installed as root, else named)
+tools: ## what tests run beside our own: rsync, rclone, iperf3, ... in network namespaces, Chromium (installed as root, else named)
 	@.ci/lab-tools
+	@.ci/browser
 
-build: setup $(AGENT) ## build the agent and the gateway
+build: setup $(AGENT) dashboard ## build the agent, the gateway and the dashboard
+
+dashboard: setup ## build the dashboard, when its sources have changed
+	@flock Makefile $(BIN)/python packaging/dashboard.py
 
 $(AGENT): $(AGENT_SOURCES) | setup
 	cd agents && flock ../Makefile $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ ./cmd/...
@@ -49,13 +55,17 @@ demo: build ## a broker, two hosts and transfers between them, to watch
 test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
 	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
-	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(ALONE:%=--ignore=%)' \
+	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
 	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \
-	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
+	  'browser: $(BIN)/python -m pytest -q $(BROWSER)' \
+  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
 	  'go: cd agents && $(GO) test -p 1 ./...'
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench
+
+screenshots: build tools ## pictures of every page of the dashboard, with data, into docs/dashboard
+	@exec $(BIN)/python -m tests.dashboard.screenshots
 
 experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as root, about an hour; goes on where it was stopped)
 	@exec $(BIN)/python -m tests.experiments.endhost --docs docs/experiments
@@ -63,7 +73,7 @@ experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as ro
 packages: setup ## bwb-agent as binaries, deb and rpm for amd64 and arm64, into dist/
 	@GO=$(GO) packaging/build
 
-check: lint types imports contract vet ## lint, types, import rules, generated-code drift
+check: lint types imports contract web vet ## lint, types, import rules, generated-code drift
 
 lint: setup
 	$(BIN)/ruff check
@@ -77,6 +87,11 @@ imports: setup
 
 contract: setup
 	$(BIN)/bwb openapi --check
+
+web: setup
+	flock Makefile $(BIN)/python packaging/dashboard.py run check
+	$(BIN)/python packaging/dashboard.py run test
+	$(BIN)/python packaging/dashboard.py run types --check
 
 vet: setup
 	cd agents && $(GO) vet ./...

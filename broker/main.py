@@ -6,21 +6,42 @@ import contextlib
 import gc
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 from fastapi import FastAPI
 
-from broker import planners
 from broker.api import errors
 from broker.api.arrival import Arrival
 from broker.api.context import Broker, policy_of
+from broker.api.dashboard import FOLDER, Dashboard
+from broker.api.headers import Headers
 from broker.api.metrics import Metrics
-from broker.api.routes import agents, downloads, events, hosts, jobs, links, system, tokens, topology, transfers
+from broker.api.routes import (
+    agents,
+    documentation,
+    downloads,
+    events,
+    hosts,
+    jobs,
+    links,
+    overview,
+    planners,
+    schedule,
+    session,
+    system,
+    tokens,
+    topology,
+    transfers,
+)
 from broker.api.wakeups import Wakeups
 from broker.desk.desk import Desk
 from broker.desk.forward import Pull, Puller
+from broker.desk.lookout import Lookout
 from broker.fleet.agent_files import AgentFiles
+from broker.fleet.sessions import Sessions
 from broker.fleet.tokens import Access
 from broker.jobs.nudge import Nudge
+from broker.planners import warm_up
 from broker.settings import Settings, settings
 from broker.store.session import Database, DatabaseAway
 
@@ -43,15 +64,33 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
         version=VERSION,
         description="Books a time-varying rate for every bulk transfer, so that it ends when it was promised.",
         lifespan=_lifespan,
-        docs_url="/docs",
+        docs_url=None,
         redoc_url=None,
     )
     app.state.settings = chosen
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
+    app.add_middleware(Headers)
     app.add_middleware(Arrival, clock=clock)
-    for module in (transfers, jobs, links, topology, hosts, downloads, agents, tokens, events, system):
+    for module in (
+        overview,
+        transfers,
+        jobs,
+        links,
+        planners,
+        schedule,
+        topology,
+        hosts,
+        downloads,
+        agents,
+        session,
+        tokens,
+        events,
+        system,
+        documentation,
+    ):
         app.include_router(module.router)
+    app.router.default = Dashboard(Path(chosen.dashboard_files or FOLDER))
     return app
 
 
@@ -73,13 +112,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         clock,
         database,
         desk,
+        Lookout(database, clock),
         Access(database, clock),
+        Sessions(database, clock, chosen.session_s, chosen.session_idle_s),
         wakeups,
         Metrics(),
         AgentFiles(chosen.agent_files),
         Nudge(chosen.redis_url),
     )
-    planners.warm_up()
+    warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
     # What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again.

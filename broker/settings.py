@@ -22,6 +22,9 @@ class Settings(BaseSettings):
         default=SecretStr(""), description="at least 32 characters; data-channel keys are derived from it"
     )
 
+    session_s: int = Field(default=12 * 3600, ge=60, description="a sign-in to the dashboard ends after this")
+    session_idle_s: int = Field(default=3600, ge=60, description="and after so long without a page that is open")
+
     body_limit_bytes: int = Field(default=8 * 2**20, ge=1024)
     batch_limit: int = Field(default=10_000, ge=1, description="most transfers in one POST /v1/transfers/batch")
     desk_batch: int = Field(default=512, ge=1, description="most requests that the desk puts into one transaction")
@@ -52,9 +55,8 @@ class Settings(BaseSettings):
     agent_files: str = Field(
         default="", description="folder of the agents that hosts download; empty: agents/bin of the installation"
     )
-    public_url: str = Field(
-        default="", description="how hosts reach this broker, for the install script; empty: as they asked for it"
-    )
+    dashboard_files: str = Field(default="", description="folder of the built dashboard; empty: that of the installation")
+    public_url: str = Field(default="", description="how hosts and browsers reach this broker; empty: as they asked for it")
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)
 

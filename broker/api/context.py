@@ -4,11 +4,13 @@
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, cast
+from typing import Annotated
 
 from fastapi import Depends, Header, Request
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.api.attempts import Attempts
+from broker.api.callers import caller
 from broker.api.metrics import Metrics
 from broker.api.wakeups import Wakeups
 from broker.core.identifiers import identifier
@@ -16,9 +18,11 @@ from broker.core.reverse import reverses
 from broker.core.units import US_PER_S
 from broker.desk.admit import Policy
 from broker.desk.desk import Desk
+from broker.desk.lookout import Lookout
 from broker.desk.problems import Problem
 from broker.fleet.agent_files import AgentFiles
 from broker.fleet.clocks import Limits
+from broker.fleet.sessions import Sessions
 from broker.fleet.tokens import Access, Principal, Scope
 from broker.settings import Settings
 from broker.store import bookings
@@ -40,11 +44,14 @@ class Broker:
     clock: Callable[[], int]
     database: Database
     desk: Desk
+    lookout: Lookout
     access: Access
+    sessions: Sessions
     wakeups: Wakeups
     metrics: Metrics
     agent_files: AgentFiles
     nudge: Callable[[], None] = lambda: None  # tells the workers that a job waits
+    attempts: Attempts = field(default_factory=Attempts)
     _links: Mapping[str, LinkRecord] = field(default_factory=dict)
     _reverses: Mapping[str, str] = field(default_factory=dict)
     _links_version: int = -1
@@ -83,30 +90,23 @@ async def get_broker(request: Request) -> Broker:  # async: FastAPI would run a 
 BrokerDependency = Annotated[Broker, Depends(get_broker)]
 
 
-def _bearer(request: Request) -> str:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Problem("unauthorized", "send a token: Authorization: Bearer bwb_...")
-    return token.strip()
-
-
 def requires(scope: Scope) -> Callable[[Request], Awaitable[Principal]]:
     async def principal(request: Request) -> Principal:
-        caller = await request.app.state.broker.access.principal(_bearer(request))
-        if not caller.may(scope):
-            held = ", ".join(sorted(caller.scopes))
+        found = await caller(request)
+        if not found.may(scope):
+            held = ", ".join(sorted(found.scopes))
             raise Problem("forbidden", f"this needs the scope {scope}; the token has {held}", {"scope": str(scope)})
-        return cast(Principal, caller)
+        return found
 
     return principal
 
 
 async def _agent(host: str, request: Request) -> Principal:
     """An agent, and for its own host only."""
-    caller = await request.app.state.broker.access.principal(_bearer(request))
-    if not caller.may(Scope.AGENT) or caller.host != host:
+    found = await caller(request)
+    if not found.may(Scope.AGENT) or found.host != host:
         raise Problem("forbidden", f"only the agent of host {host!r} may do this", {"scope": str(Scope.AGENT)})
-    return cast(Principal, caller)
+    return found
 
 
 Reader = Annotated[Principal, Depends(requires(Scope.READ))]

@@ -2,6 +2,7 @@
 """Every error leaves as application/problem+json, with the field where there is one; and bodies are bounded before they are read."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -36,10 +37,15 @@ def install(app: FastAPI, body_limit: int) -> None:
     app.add_exception_handler(Exception, _on_fault)
 
 
+_HEADERS: dict[int, Callable[[Problem], dict[str, str]]] = {
+    401: lambda _: {"WWW-Authenticate": "Bearer"},
+    429: lambda problem: {"Retry-After": str(problem.more["retry_after_s"])},
+}
+
+
 async def _on_problem(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, Problem)
-    headers = {"WWW-Authenticate": "Bearer"} if problem.status == 401 else None
-    return problem_answer(problem, headers)
+    return problem_answer(problem, _HEADERS[problem.status](problem) if problem.status in _HEADERS else None)
 
 
 async def _on_away(_: Request, away: Exception) -> Response:

@@ -64,6 +64,7 @@ class JobOut(BaseModel):
     result: dict[str, Any] | None = Field(description="once it is DONE; lists leave it out")
     error: dict[str, Any] | None = Field(description="members of a problem (RFC 9457), once it is FAILED")
     owner: str
+    owner_name: str | None = Field(description="what the owner's token is called")
     revision: int
     created: str
     started: str | None

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prometheus metrics: counters of this process, and gauges read from the database when they are scraped."""
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.store import audit, bookings, hosts, transfers
+from broker.store import audit, bookings, hosts, promises, transfers
 
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -25,6 +27,8 @@ class Metrics:
         )
         self.reports = Counter("bwb_agent_reports", "Agents' reports by outcome", ["outcome"], registry=self.registry)
         self._transfers = Gauge("bwb_transfers", "Transfers by state", ["state"], registry=self.registry)
+        self._promises = Gauge("bwb_promises", "Promises to live transfers", ["status"], registry=self.registry)
+        self._shares = Gauge("bwb_link_booked_share", "Booked of what each link carries, now", ["link"], registry=self.registry)
         self._ledger = Gauge("bwb_ledger_version", "Head of each link's ledger", ["link"], registry=self.registry)
         self._agents = Gauge("bwb_agents", "Enrolled agents", ["status"], registry=self.registry)
         self._offset = Gauge(
@@ -39,7 +43,16 @@ class Metrics:
         self._violations = Gauge("bwb_audit_violations", "Rows found by the newest audit", ["check"], registry=self.registry)
         self._audited = Gauge("bwb_audit_timestamp_seconds", "When the newest audit ran; 0: never", registry=self.registry)
 
-    async def exposition(self, connection: AsyncConnection, now_us: int, lost_after_us: int) -> bytes:
+    async def exposition(
+        self, connection: AsyncConnection, now_us: int, lost_after_us: int, shares: Mapping[str, float | None]
+    ) -> bytes:
+        """`shares`: how full each link is; None for one that carries nothing now."""
+        standing = await promises.count(connection, await promises.look(connection, now_us, lost_after_us), now_us)
+        for status, number in standing.live.items():
+            self._promises.labels(status).set(number)
+        self._shares.clear()
+        for link_id, share in shares.items():
+            self._shares.labels(link_id).set(float("nan") if share is None else share)
         self._transfers.clear()
         for state, number in (await transfers.count_by_state(connection)).items():
             self._transfers.labels(state).set(number)

@@ -68,6 +68,8 @@ def _outcome(outcome: Outcome) -> Json:
     return {
         "id": outcome.id,
         "label": outcome.label,
+        "source": outcome.source,
+        "destination": outcome.destination,
         "priority": outcome.priority,
         "state": outcome.state,
         "limited_by": outcome.link_id,

@@ -5,16 +5,32 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from broker.api.fields import Body
+from broker.api.fields import Body, Name, Text
 from broker.api.schemas import LinkBody, LinkOut, OnBroken, WaitingReason
 
 MOST_LINKS = 10_000
+
+
+class NodeBody(Body):
+    """What is known of a node beside its links."""
+
+    id: Name
+    name: Text | None = Field(default=None, description="for people; null: the id")
+    latitude: Annotated[float, Field(strict=True, ge=-90, le=90, allow_inf_nan=False)] | None = Field(
+        default=None, description="degrees north"
+    )
+    longitude: Annotated[float, Field(strict=True, ge=-180, le=180, allow_inf_nan=False)] | None = Field(
+        default=None, description="degrees east"
+    )
 
 
 class TopologyBody(Body):
     """The links of NET.json: what GET /v1/topology answers can be sent back as it is."""
 
     links: list[LinkBody] = Field(max_length=MOST_LINKS)
+    nodes: list[NodeBody] | None = Field(
+        default=None, max_length=MOST_LINKS, description="names and places of nodes; null: they stay as they are"
+    )
     prune: bool = Field(default=True, strict=True, description="delete the links that are not named; false: only add and change")
     on_broken: OnBroken = "refuse"
     revision: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
@@ -34,10 +50,18 @@ class TopologyLink(BaseModel):
     available: list[dict[str, Any]]
 
 
+class NodeOut(BaseModel):
+    id: str
+    name: str | None
+    latitude: float | None
+    longitude: float | None
+
+
 class TopologyOut(BaseModel):
     """The network without hosts' NICs and without windows."""
 
     links: list[TopologyLink]
+    nodes: list[NodeOut] = Field(description="those of which anything is known")
     revision: int
 
 
@@ -46,6 +70,8 @@ class OutcomeOut(BaseModel):
 
     id: str
     label: str | None
+    source: str
+    destination: str
     priority: int
     state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
     limited_by: str = Field(description="the link")

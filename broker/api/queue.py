@@ -2,7 +2,7 @@
 """Jobs as the API sees them: queue one, show it, stop it."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import Response
@@ -12,7 +12,7 @@ from broker.api.context import Broker, etag
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Principal
-from broker.store import idempotency, jobs
+from broker.store import idempotency, jobs, names
 from broker.store.idempotency import Key
 from broker.store.jobs import Job, Kind
 
@@ -34,7 +34,7 @@ async def queue(broker: Broker, caller: Principal, kind: Kind, request: Json, ke
         if key is not None:
             known = (await idempotency.claim(connection, [key], now)).get(key[:2])
             if known is not None:
-                return _accepted(await jobs.get(connection, _job_of(known, key), kind))
+                return await _accepted(broker, await jobs.get(connection, _job_of(known, key), kind))
         waiting, most = await jobs.waiting(connection), broker.settings.job_queue
         if waiting >= most:
             raise Problem(
@@ -45,7 +45,7 @@ async def queue(broker: Broker, caller: Principal, kind: Kind, request: Json, ke
             await idempotency.remember(connection, [(key, {"job": job.id})])
     broker.wakeups.announce(())
     broker.nudge()
-    return _accepted(job)
+    return await _accepted(broker, job)
 
 
 def _job_of(known: idempotency.Known, key: Key) -> str:
@@ -58,17 +58,18 @@ def _job_of(known: idempotency.Known, key: Key) -> str:
     return str((known.answer or {}).get("job", ""))
 
 
-def _accepted(job: Job | None) -> Response:
+async def _accepted(broker: Broker, job: Job | None) -> Response:
     if job is None:
         raise Problem("conflict", "this Idempotency-Key belongs to a job that is forgotten by now; use a new key")
-    return answer(job, 202, {"Location": f"/v1/{PATHS[job.kind]}/{job.id}"})
+    return await answer(broker, job, 202, {"Location": f"/v1/{PATHS[job.kind]}/{job.id}"})
 
 
 async def page(broker: Broker, kind: Kind, states: Sequence[str], limit: int, cursor: str | None) -> Response:
     async with broker.database.transaction() as connection:
         found = await jobs.list_page(connection, kind, states, limit + 1, paging.decode(cursor))
+        called = await names.of(connection, {job.owner for job in found})
     following = paging.encode(found[limit - 1].created_us, found[limit - 1].id) if len(found) > limit else None
-    return render.answer({"items": [document(job) for job in found[:limit]], "next": following})
+    return render.answer({"items": [document(job, called) for job in found[:limit]], "next": following})
 
 
 async def find(broker: Broker, kind: Kind, job_id: str) -> Job:
@@ -93,14 +94,17 @@ async def cancel(broker: Broker, caller: Principal, job: Job) -> Response:
         await jobs.cancel(connection, job.id, broker.clock(), caller.id)
         present = await jobs.get(connection, job.id, job.kind)
     broker.wakeups.announce(())
-    return answer(present or job)
+    return await answer(broker, present or job)
 
 
-def answer(job: Job, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return render.answer(document(job), status, {"ETag": etag(job.revision), **(headers or {})})
+async def answer(broker: Broker, job: Job, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    async with broker.database.transaction() as connection:
+        called = await names.of(connection, [job.owner])
+    return render.answer(document(job, called), status, {"ETag": etag(job.revision), **(headers or {})})
 
 
-def document(job: Job) -> Json:
+def document(job: Job, called: Mapping[str, str]) -> Json:
+    """`called`: names of owners."""
     result = job.result and {name: value for name, value in job.result.items() if name not in _INSIDE}
     return {
         "id": job.id,
@@ -114,6 +118,7 @@ def document(job: Job) -> Json:
         "result": result,
         "error": job.error,
         "owner": job.owner,
+        "owner_name": called.get(job.owner),
         "revision": job.revision,
         "created": format_time(job.created_us),
         "started": render.time_or_none(job.started_us),

@@ -2,6 +2,7 @@
 """Records as JSON. Built by hand and written by orjson: at admission rate a model per answer would cost more than the admission."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from broker.fleet.clocks import Limits, trouble
 from broker.store.access import Token
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import StoredEvent
+from broker.store.host_loads import HostLoad
 from broker.store.hosts import Host
 from broker.store.transfers import Transfer
 
@@ -205,7 +207,7 @@ def window(record: WindowRecord) -> Json:
     }
 
 
-def host(record: Host, now_us: int, limits: Limits) -> Json:
+def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
     return {
         "name": record.name,
         "node": record.node,
@@ -217,10 +219,20 @@ def host(record: Host, now_us: int, limits: Limits) -> Json:
         "clock": None if record.clock is None else _clock(record.clock, now_us, limits),
         "drained": record.drained,
         "up": record.last_seen_us is not None and now_us - record.last_seen_us < limits.silence_us,
+        "state": _liveness(record.last_seen_us, now_us, limits),
         "revision": record.revision,
+        "fetched_revision": record.fetched_revision,
         "enrolled": format_time(record.enrolled_us),
         "last_seen": time_or_none(record.last_seen_us),
+        **load._asdict(),
     }
+
+
+def _liveness(last_seen_us: int | None, now_us: int, limits: Limits) -> str:
+    """As the overview counts them."""
+    if last_seen_us is None or now_us - last_seen_us >= limits.silence_us:
+        return "down"
+    return "late" if now_us - last_seen_us >= limits.silence_us // 2 else "up"
 
 
 def _clock(said: Json, now_us: int, limits: Limits) -> Json:
@@ -244,19 +256,28 @@ def token(record: Token, secret: str | None = None) -> Json:
         "created": format_time(record.created_us),
         "expires": time_or_none(record.expires_us),
         "revoked": time_or_none(record.revoked_us),
+        "last_used": time_or_none(record.used_us),
     }
     return shown if secret is None else {**shown, "token": secret}
 
 
-def event(stored: StoredEvent) -> Json:
+def named_in(found: Iterable[StoredEvent]) -> set[str]:
+    """The ids in events that people may have names for."""
+    return {name for stored in found for name in (stored.event.actor, stored.event.subject)}
+
+
+def event(stored: StoredEvent, names: Mapping[str, str] = MappingProxyType({})) -> Json:
+    """`names`: of the ids in it, as far as they were asked for."""
     position, what = stored
     return {
         "id": str(position),
         "at": format_time(what.at_us),
         "actor": what.actor,
+        "actor_name": names.get(what.actor),
         "action": what.action,
         "subject_kind": what.subject_kind,
         "subject": what.subject,
+        "subject_name": names.get(what.subject),
         "before": _times_readable(what.before),
         "after": _times_readable(what.after),
     }

@@ -23,6 +23,7 @@ from broker.api.fields import (
     Time,
     Volume,
 )
+from broker.api.outlook import OutlookOut
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES
 from broker.core.request import DEFAULT_PATHS, MAX_PATHS, MAX_SEGMENTS
 from broker.fleet.tokens import Scope
@@ -210,6 +211,10 @@ class TokenBody(Body):
     name: Text = Field(min_length=1)
     scopes: list[Literal[Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN]] = Field(min_length=1, max_length=4)
     expires: Time | None = None
+
+
+class SessionBody(Body):
+    token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)] = Field(description="bwb_...")
 
 
 class EnrolmentTokenBody(Body):
@@ -446,6 +451,7 @@ class TransferOut(BaseModel):
     revision: int
     created: str
     updated: str
+    outlook: OutlookOut | None = Field(default=None, description="with outlook=true: how it goes")
 
 
 class TransferPreview(TransferOut):
@@ -468,6 +474,7 @@ class ProblemOut(BaseModel):
 class TransferPage(BaseModel):
     items: list[TransferOut]
     next: str | None = Field(description="give it as `cursor` for the next page; null on the last")
+    total: int | None = Field(default=None, description="with count=true: how many there are in all")
 
 
 class BatchItem(BaseModel):
@@ -560,9 +567,16 @@ class HostOut(BaseModel):
     clock: HostClock | None
     drained: bool
     up: bool
-    revision: int
+    state: Literal["up", "late", "down"] = Field(description="late: silent for half of what makes it down")
+    revision: int = Field(description="of its assignments")
+    fetched_revision: int | None = Field(description="what its agent was given last: behind `revision`, it follows an older plan")
     enrolled: str
     last_seen: str | None
+    transfers: int = Field(description="live ones from and to it")
+    booked_bps: int = Field(description="what it should send now")
+    applied_bps: int = Field(description="what its agent says it has set for that")
+    sending_bps: int = Field(description="measured, in the last ten seconds")
+    receiving_bps: int
 
 
 class TokenOut(BaseModel):
@@ -573,15 +587,39 @@ class TokenOut(BaseModel):
     created: str
     expires: str | None
     revoked: str | None
+    last_used: str | None = Field(description="to a minute; null: never")
     token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
+
+
+class TokenInUse(TokenOut):
+    """A token, and what would no longer go on without it."""
+
+    sessions: int = Field(description="of the dashboard, open with it now")
+    transfers: int = Field(description="live ones that it owns; they go on without it")
+
+
+class SessionOut(BaseModel):
+    """Who is calling."""
+
+    id: str = Field(description="of the token, the `owner` of what is booked with it")
+    name: str
+    scopes: list[str]
+    expires: str | None = Field(description="when the session ends; null: called with the token itself")
 
 
 class EventOut(BaseModel):
     id: str
     at: str
     actor: str
+    actor_name: str | None = Field(description="of the token that acted; null in the live stream, and where there is none")
     action: str
     subject_kind: str
     subject: str
+    subject_name: str | None = Field(description="label of the transfer, name of the token; null as above")
     before: dict[str, Any] | None
     after: dict[str, Any] | None
+
+
+class AuditLogPage(BaseModel):
+    items: list[EventOut]
+    next: str | None

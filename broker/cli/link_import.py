@@ -2,7 +2,7 @@
 """`bwb link import`: a whole network at once, from NET.json or of topohub."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,15 +64,15 @@ def import_links(
     if network == "-" or Path(network).exists() or network.endswith(".json"):
         if common:
             context.fail(f"{network} says what its links are; {_options(common)} is for networks of topohub", context.MISUSED)
-        wanted = _read_links(Path(network))
+        wanted, places = _read_links(Path(network))
     else:
-        wanted = _topohub_links(network, common)
+        wanted, places = _topohub_links(network, common), topologies.places(network)
     body = [document_of(item) for item in wanted]
     on_broken = "replan" if replan else "refuse"
     with context.broker(state_dir, as_json) as broker:
         try:
             with context.err.status(f"{'comparing' if dry_run else 'importing'} {len(body)} links"):
-                done = broker.put_topology(body, prune=prune, on_broken=on_broken, preview=dry_run)
+                done = broker.put_topology(body, nodes=places or None, prune=prune, on_broken=on_broken, preview=dry_run)
         except ProblemError as problem:
             _blame_file(network, problem, as_json)
             raise
@@ -82,14 +82,15 @@ def import_links(
         _show_topology_change(done, dry_run)
 
 
-def _read_links(file: Path) -> list[Link]:
+def _read_links(file: Path) -> tuple[list[Link], Sequence[dict[str, Any]]]:
+    """The links, and what the file says of nodes."""
     try:
         found = read_network(file)
     except BadFile as bad:
         context.fail(str(bad), context.MISUSED)
     if found.ignored:
         context.remark(f"{file}: ignored: {', '.join(found.ignored)}", "yellow")
-    return list(found.network.links.values())
+    return list(found.network.links.values()), found.nodes
 
 
 def _topohub_links(name: str, common: dict[str, Any]) -> list[Link]:

@@ -35,6 +35,7 @@ class BadFile(Exception):
 
 class NetworkFile(NamedTuple):
     network: Network
+    nodes: tuple[dict[str, Any], ...]  # their names and places, where the file says any
     ignored: tuple[str, ...]  # names of unknown fields
 
 
@@ -48,7 +49,8 @@ def read_network(path: Path) -> NetworkFile:
     document = _read(path, _NetworkDocument)
     links = [entry.link() for entry in document.links]
     _check(path, "links", links)
-    return NetworkFile(Network(links), _ignored(document, document.links))
+    places = tuple(node.model_dump(exclude_none=True, exclude=set(node.model_extra or ())) for node in document.nodes or ())
+    return NetworkFile(Network(links), places, _ignored(document, [*document.links, *(document.nodes or ())]))
 
 
 def read_requests(path: Path, paths: int = DEFAULT_PATHS) -> RequestsFile:
@@ -86,9 +88,16 @@ def _seconds(value: Any) -> int:
     return int(micros)
 
 
+def _degrees(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not -180 <= value <= 180:
+        raise ValueError("must be a number of degrees")
+    return float(value)
+
+
 _Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
 _Instant = Annotated[int, BeforeValidator(_instant)]
 _Seconds = Annotated[int, BeforeValidator(_seconds)]
+_Degrees = Annotated[float, BeforeValidator(_degrees)]
 
 
 class _Entry(BaseModel):
@@ -164,8 +173,16 @@ class _Request(_Entry):
         )
 
 
+class _Node(_Entry):
+    id: _Name
+    name: _Name | None = None
+    latitude: _Degrees | None = None
+    longitude: _Degrees | None = None
+
+
 class _NetworkDocument(_Entry):
     links: list[_Link]
+    nodes: list[_Node] | None = None
 
 
 class _RequestsDocument(_Entry):

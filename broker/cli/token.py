@@ -62,10 +62,11 @@ def list_tokens(state_dir: StateDir = None, as_json: AsJson = False) -> None:
     if as_json:
         context.show_json(found)
         return
-    rows = context.table("Id", "Name", "Scopes", "Created", "Valid until")
+    rows = context.table("Id", "Name", "Scopes", "Created", "Last used", "Valid until")
     for item in found:
         until = f"revoked {show_time(item['revoked'])}" if item["revoked"] else show_time(item["expires"])
-        rows.add_row(item["id"], item["name"], " ".join(item["scopes"]), show_time(item["created"]), until)
+        created, used = show_time(item["created"]), show_time(item["last_used"])
+        rows.add_row(item["id"], item["name"], " ".join(item["scopes"]), created, used, until)
     context.show_table(rows)
 
 

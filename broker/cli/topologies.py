@@ -70,6 +70,20 @@ def links(name: str, equal: Equal) -> list[Link]:
     return list(made.values())
 
 
+def places(name: str) -> list[dict[str, Any]]:
+    """Where the nodes of such a network stand, by the names that `links` gives them."""
+    import topohub
+
+    nodes = topohub.get(name)["nodes"]
+    named = _node_names(nodes)
+    found: list[tuple[dict[str, Any], list[float]]] = [(node, list(node.get("pos") or ())) for node in nodes]
+    return [
+        {"id": named[node["id"]], "name": node.get("name") or None, "longitude": float(at[0]), "latitude": float(at[1])}
+        for node, at in found
+        if len(at) == 2 and -180 <= at[0] <= 180 and -90 <= at[1] <= 90
+    ]
+
+
 def _walk(folder: Traversable, prefix: str) -> list[str]:
     found = []
     for entry in folder.iterdir():

@@ -23,11 +23,16 @@ from broker.client.documents import (
     Host,
     Job,
     Link,
+    LinkBookings,
     LinkChange,
     LinkDeleted,
+    NetworkLoad,
     NewToken,
+    Overview,
     Quote,
-    Token,
+    Scheduled,
+    TokenInUse,
+    Topology,
     TopologyChange,
     Transfer,
     TransferPreview,
@@ -98,7 +103,11 @@ class BrokerClient:
         return cast(Transfer, self._read("GET", f"transfers/{_part(transfer_id)}"))
 
     def transfers(self, *, page_size: int = 100, **filters: str | Sequence[str] | None) -> Iterator[Transfer]:
-        """Newest first. Filters: state (one or several), project, node, mode, search."""
+        """Newest first, unless `sort` says otherwise ("finish", "-priority", ...).
+
+        Filters: state and promise (one or several), project, node, source, destination, after, owner, mode, search, ended_after; with
+        `outlook="true"`, each says how it goes.
+        """
         given: dict[str, Any] = {name: value for name, value in filters.items() if value}
         cursor: str | None = None
         while True:
@@ -124,6 +133,17 @@ class BrokerClient:
 
     def act(self, transfer_id: str, action: Action) -> Transfer:
         return cast(Transfer, self._write("POST", f"transfers/{_part(transfer_id)}/{action}"))
+
+    def schedule(self, begin: str | None = None, end: str | None = None, **part: str) -> Iterator[Scheduled]:
+        """Who sends when, in order of the starts, by default in the next 24 hours. Part of it: link, host, project."""
+        given = part | {name: value for name, value in {"from": begin, "to": end}.items() if value is not None}
+        cursor: str | None = None
+        while True:
+            page = self._read("GET", "schedule", params=given | ({"cursor": cursor} if cursor else {}))
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
 
     def history(self, transfer_id: str) -> list[Event]:
         return cast(list[Event], self._read("GET", f"transfers/{_part(transfer_id)}/events"))
@@ -173,11 +193,26 @@ class BrokerClient:
     def link(self, link_id: str) -> Link:
         return cast(Link, self._read("GET", f"links/{_part(link_id)}"))
 
+    def topology(self) -> Topology:
+        """The network without hosts' NICs and windows, and what is known of its nodes."""
+        return cast(Topology, self._read("GET", "topology"))
+
     def put_topology(
-        self, links: Sequence[Json], *, prune: bool = True, on_broken: str = "refuse", preview: bool = False
+        self,
+        links: Sequence[Json],
+        *,
+        nodes: Sequence[Json] | None = None,
+        prune: bool = True,
+        on_broken: str = "refuse",
+        preview: bool = False,
     ) -> TopologyChange:
-        """Make the network what `links` say; with `prune`, links that are not among them go. `preview` changes nothing."""
-        body = {"links": [dict(link) for link in links], "prune": prune, "on_broken": on_broken}
+        """Make the network what `links` say; with `prune`, links that are not among them go. `preview` changes nothing.
+
+        `nodes`: their names and places, {id, name, latitude, longitude}; without, what is known of them stays.
+        """
+        body: dict[str, Any] = {"links": [dict(link) for link in links], "prune": prune, "on_broken": on_broken}
+        if nodes is not None:
+            body["nodes"] = [dict(node) for node in nodes]
         parameters = {"preview": "true"} if preview else {}
         answer = self._request("PUT", "topology", repeatable=True, json=body, params=parameters, timeout=_LONG_TIMEOUT)
         return cast(TopologyChange, answer)
@@ -204,6 +239,16 @@ class BrokerClient:
         wanted = {"from": begin, "to": end, "points": points, "reverse": "true" if reverse else None}
         parameters = {name: value for name, value in wanted.items() if value is not None}
         return cast(Calendar, self._read("GET", f"links/{_part(link_id)}/calendar", params=parameters))
+
+    def link_bookings(self, link_id: str, begin: str | None = None, end: str | None = None, top: int = 50) -> LinkBookings:
+        """Who has what of a link, by default in the next 24 hours: the `top` transfers for themselves, all others together."""
+        parameters = {name: value for name, value in {"from": begin, "to": end, "top": top}.items() if value is not None}
+        return cast(LinkBookings, self._read("GET", f"links/{_part(link_id)}/bookings", params=parameters))
+
+    def network_load(self, begin: str | None = None, end: str | None = None, steps: int = 96) -> NetworkLoad:
+        """The largest share booked of every link in each of `steps` spans, by default of the next 24 hours."""
+        parameters = {name: value for name, value in {"from": begin, "to": end, "steps": steps}.items() if value is not None}
+        return cast(NetworkLoad, self._read("GET", "network/load", params=parameters))
 
     def add_window(self, link_id: str, window: Json, *, preview: bool = False) -> LinkChange:
         parameters = {"preview": "true"} if preview else {}
@@ -287,8 +332,8 @@ class BrokerClient:
     def drain(self, host: str, drained: bool = True) -> Host:
         return cast(Host, self._write("PATCH", f"hosts/{_part(host)}", json={"drained": drained}))
 
-    def tokens(self) -> list[Token]:
-        return cast(list[Token], self._read("GET", "tokens"))
+    def tokens(self) -> list[TokenInUse]:
+        return cast(list[TokenInUse], self._read("GET", "tokens"))
 
     def create_token(self, name: str, scopes: Sequence[str], expires: str | None = None) -> NewToken:
         body = {"name": name, "scopes": list(scopes), "expires": expires}
@@ -296,6 +341,10 @@ class BrokerClient:
 
     def revoke_token(self, token_id: str) -> None:
         self._write("DELETE", f"tokens/{_part(token_id)}")
+
+    def overview(self) -> Overview:
+        """Promises kept, at risk and broken; what was asked for; transfers, agents, links."""
+        return cast(Overview, self._read("GET", "overview"))
 
     def audit(self) -> Audit:
         """Have the invariants proven now."""

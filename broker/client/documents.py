@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON documents that the broker answers with. api-spec/openapi.yaml defines them; a test compares field by field."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Segment(TypedDict):
@@ -69,6 +69,7 @@ class Transfer(TypedDict):
     revision: int
     created: str
     updated: str
+    outlook: NotRequired[dict[str, Any]]
 
 
 class TransferPreview(Transfer):
@@ -123,6 +124,8 @@ class Outcome(TypedDict):
 
     id: str
     label: str | None
+    source: str
+    destination: str
     priority: int
     state: str
     limited_by: str
@@ -162,6 +165,19 @@ class TopologyChange(Settled):
     revision: int
 
 
+class Node(TypedDict):
+    id: str
+    name: str | None
+    latitude: float | None
+    longitude: float | None
+
+
+class Topology(TypedDict):
+    links: list[dict[str, Any]]
+    nodes: list[Node]
+    revision: int
+
+
 class CalendarStep(TypedDict):
     begin: str
     capacity_bps: int
@@ -177,6 +193,54 @@ class Calendar(TypedDict):
     end: str
     decimated: bool
     steps: list[CalendarStep]
+
+
+class LinkBookings(TypedDict):
+    """Times are integers here, microseconds since the epoch; a segment is [begin_us, end_us, rate_bps]."""
+
+    link: str
+    begin: str
+    end: str
+    transfers: list[dict[str, Any]]
+    rest: dict[str, Any]
+    measured: dict[str, Any]
+
+
+class NetworkLoad(TypedDict):
+    begin: str
+    end: str
+    steps: int
+    links: list[dict[str, Any]]
+
+
+class Scheduled(TypedDict):
+    """A segment is [begin_us, end_us, rate_bps, index of its path in `paths`]."""
+
+    id: str
+    label: str | None
+    project: str | None
+    source: str
+    destination: str
+    state: str
+    mode: str
+    paused: bool
+    priority: int
+    volume_bytes: int | None
+    start: str | None
+    finish: str | None
+    promised_finish: str | None
+    deadline: str | None
+    paths: list[list[str]]
+    segments: list[list[int]]
+
+
+class Overview(TypedDict):
+    at: str
+    promises: dict[str, Any]
+    decisions: dict[str, Any]
+    transfers: dict[str, int]
+    agents: dict[str, int]
+    links: dict[str, Any]
 
 
 class HostClock(TypedDict):
@@ -202,9 +266,16 @@ class Host(TypedDict):
     clock: HostClock | None
     drained: bool
     up: bool
+    state: Literal["up", "late", "down"]
     revision: int
+    fetched_revision: int | None
     enrolled: str
     last_seen: str | None
+    transfers: int
+    booked_bps: int
+    applied_bps: int
+    sending_bps: int
+    receiving_bps: int
 
 
 class EnrolmentToken(TypedDict):
@@ -225,6 +296,14 @@ class Token(TypedDict):
     created: str
     expires: str | None
     revoked: str | None
+    last_used: str | None
+
+
+class TokenInUse(Token):
+    """`sessions` of the dashboard that are open with it, and the live `transfers` that it owns."""
+
+    sessions: int
+    transfers: int
 
 
 class NewToken(Token):
@@ -235,9 +314,11 @@ class Event(TypedDict):
     id: str
     at: str
     actor: str
+    actor_name: str | None
     action: str
     subject_kind: str
     subject: str
+    subject_name: str | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
@@ -263,6 +344,7 @@ class Job(TypedDict):
     result: dict[str, Any] | None
     error: dict[str, Any] | None
     owner: str
+    owner_name: str | None
     revision: int
     created: str
     started: str | None

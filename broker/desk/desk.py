@@ -7,7 +7,7 @@ one database; the links' row locks serialise them, and the ledger's primary key 
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -16,14 +16,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.calendar import Step
 from broker.core.capacity import rises
 from broker.core.transfer import IllegalTransition
-from broker.desk.admit import Policy
+from broker.desk.admit import Admit, Policy
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command, Preview
 from broker.desk.handover import settle
 from broker.desk.problems import Problem
 from broker.desk.rest import plannable_links
-from broker.store import bookings, idempotency, transfers
+from broker.planners import PLANNERS
+from broker.store import bookings, idempotency, refusals, transfers
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
 log = logging.getLogger(__name__)
@@ -191,6 +192,7 @@ class Desk:
                     if command.key is not None:
                         answers.append((command.key, command, outcome))
                 await working.write(connection)
+                await refusals.append(connection, working.now_us, _refused([w.command for w in batch], outcomes, known))
                 await idempotency.remember(connection, [(key, _kept(command, outcome)) for key, command, outcome in answers])
         except BaseException:
             if working is not None:
@@ -346,6 +348,22 @@ def _decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
         return error
     else:
         return result
+
+
+def _refused(commands: Sequence[Any], outcomes: Sequence[Any], known: Mapping[Any, Any]) -> Counter[tuple[str, str]]:
+    """How many requests were refused now, by (planner, code of the problem)."""
+    counted: Counter[tuple[str, str]] = Counter()
+    for command, outcome in zip(commands, outcomes, strict=True):
+        if not isinstance(command, Admit) or (command.key is not None and command.key[:2] in known):
+            continue
+        results = [outcome] * len(command.asks) if isinstance(outcome, Problem) else outcome
+        if isinstance(results, list):
+            counted.update(
+                (ask.planner if ask.planner in PLANNERS else "unknown", result.code)
+                for ask, result in zip(command.asks, results, strict=True)
+                if isinstance(result, Problem)
+            )
+    return counted
 
 
 def _kept(command: Command[Any], outcome: Any) -> Any:

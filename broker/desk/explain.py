@@ -127,19 +127,19 @@ class _Bargain:
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""
         low, high = 0, self._question.volume_bytes or 0
-        if (
-            booked_bytes < high
-            and self._question.again({"volume_bytes": booked_bytes}, self._until_us).volume_bytes == booked_bytes
-        ):
+        if booked_bytes < high and self._booked_for(booked_bytes) == booked_bytes:
             return booked_bytes
         while low < high:
             middle = (low + high + 1) // 2
-            try:
-                fits = (self._question.again({"volume_bytes": middle}, self._until_us).volume_bytes or 0) <= booked_bytes
-            except Problem:  # less than what is carried already
-                fits = True
-            low, high = (middle, high) if fits else (low, middle - 1)
+            low, high = (middle, high) if self._booked_for(middle) <= booked_bytes else (low, middle - 1)
         return low
+
+    def _booked_for(self, volume_bytes: int) -> int:
+        """What is still to be booked for so large a volume; nothing where that is carried already."""
+        try:
+            return self._question.again({"volume_bytes": volume_bytes}, self._until_us).volume_bytes or 0
+        except Problem:
+            return 0
 
     def _rate_max(self, late: Request, rate_bps: int) -> int | None:
         """The smallest rate that will do: the margin of a managed transfer grows with the rate that is asked, and so does what is booked."""

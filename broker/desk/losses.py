@@ -50,6 +50,8 @@ class Outcome:
 
     id: str
     label: str | None
+    source: str
+    destination: str
     priority: int
     state: State
     link_id: str
@@ -168,6 +170,8 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
     return Outcome(
         transfer.id,
         transfer.label,
+        transfer.source,
+        transfer.destination,
         transfer.priority,
         transfer.state,
         link_id,

@@ -22,6 +22,8 @@ STATUS = {
     "precondition-required": 428,
     "unauthorized": 401,
     "forbidden": 403,
+    "csrf": 403,
+    "too-many-attempts": 429,
     "too-large": 413,
     "malformed": 400,
     "method-not-allowed": 405,

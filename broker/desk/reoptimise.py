@@ -258,6 +258,8 @@ def _change(change: Changed) -> Json:
     return {
         "transfer_id": item.request.id,
         "label": item.label,
+        "source": item.request.source,
+        "destination": item.request.destination,
         "promised": format_time(item.promise_us),
         "before": _shown(item.start_us, item.finish_us, item.ahead),
         "after": _shown(item.start_us if started else plan.start_us, plan.finish_us, plan.segments),

@@ -2,7 +2,7 @@
 """The whole network at once: make it what a document says, in one transaction, and settle what that displaces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -13,9 +13,10 @@ from broker.desk.batch import Batch
 from broker.desk.links import NOTHING
 from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
 from broker.desk.problems import Problem
-from broker.store import bookings
+from broker.store import bookings, nodes
 from broker.store.bookings import Head, LinkRecord
 from broker.store.events import Event
+from broker.store.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class PutTopology:
     replan: bool = False
     revision: int | None = None
     policy: Policy = field(default_factory=Policy)
+    nodes: Sequence[Node] | None = None  # what is known of nodes; None: as it is
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> TopologyChange:
         books = batch.books
@@ -80,6 +82,9 @@ class PutTopology:
         await bookings.update_links(connection, changed, batch.now_us)
         await bookings.delete_links(connection, deleted, batch.now_us)
         self._note(batch, present, created, changed, deleted)
+        if self.nodes is not None and await self._write_nodes(connection, self.nodes, batch):
+            await bookings.bump_topology(connection)
+            await books.load_topology(connection)
         if created or changed or deleted:
             await books.load_topology(connection)
             await self._adopt(connection, batch, created)
@@ -93,6 +98,18 @@ class PutTopology:
             outcomes=outcomes,
             revision=books.topology_version,
         )
+
+    async def _write_nodes(self, connection: AsyncConnection, given: Sequence[Node], batch: Batch) -> bool:
+        """Did anything change?"""
+        before, wanted = await nodes.known(connection), {node.id: node for node in given}
+        changed = [node for node in given if node != before.get(node.id)]
+        gone = sorted(before.keys() - wanted.keys()) if self.prune else []
+        await nodes.put(connection, changed)
+        await nodes.forget(connection, gone)
+        for node_id in [*(node.id for node in changed), *gone]:
+            was, now = (asdict(known[node_id]) if node_id in known else None for known in (before, wanted))
+            batch.event(Event(batch.now_us, self.actor, "node.changed", "node", node_id, was, now))
+        return bool(changed or gone)
 
     def _refuse_nics(self, records: Mapping[str, LinkRecord]) -> None:
         errors = [

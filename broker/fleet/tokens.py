@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from broker.core.identifiers import identifier
+from broker.core.units import US_PER_S
 from broker.desk.problems import Problem
 from broker.store import access, events
 from broker.store.access import Token
@@ -24,6 +25,7 @@ ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105
 # A revoked token may still work for this long in a process that has just seen it; the price of not asking the database every time.
 _REMEMBER_S = 5.0
 _REMEMBER_MOST = 10_000
+_USED_US = 60 * US_PER_S  # a token's last use is written no more often
 
 
 class Scope(StrEnum):
@@ -87,6 +89,9 @@ class Access:
             return seen[1]
         async with self._database.transaction() as connection:
             token = await access.token_by_hash(connection, hashed)
+            now_us = self._clock()
+            if token is not None and token.valid(now_us) and now_us - (token.used_us or 0) >= _USED_US:
+                await access.used(connection, now_us, token.id)
         if len(self._seen) >= _REMEMBER_MOST:
             self._seen.clear()
         self._seen[hashed] = (now, token)

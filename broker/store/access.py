@@ -20,6 +20,7 @@ class Token:
     created_us: int
     expires_us: int | None
     revoked_us: int | None
+    used_us: int | None = None
 
     def valid(self, now_us: int) -> bool:
         return self.revoked_us is None and (self.expires_us is None or now_us < self.expires_us)
@@ -56,6 +57,10 @@ async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | N
 
 async def list_tokens(connection: AsyncConnection) -> list[Token]:
     return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
+
+
+async def used(connection: AsyncConnection, now_us: int, token_id: str) -> None:
+    await connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=now_us))
 
 
 async def revoke(connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None) -> int:

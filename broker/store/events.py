@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Row, select, text
+from sqlalchemy import ColumnElement, Row, Text, cast, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store import bulk
-from broker.store.tables import events
+from broker.store.tables import events, tokens, transfers
 
 
 class Event(NamedTuple):
     at_us: int
     actor: str
     action: str
-    subject_kind: str  # transfer | link | window | host | token | enrolment_token | job
+    subject_kind: str  # transfer | link | window | host | token | enrolment_token | session | job
     subject: str
     before: dict[str, Any] | None
     after: dict[str, Any] | None
@@ -87,14 +87,45 @@ async def of_subject(connection: AsyncConnection, subject: str, limit: int, afte
     ]
 
 
-async def newest_first(connection: AsyncConnection, limit: int, before_seq: int | None, search: str | None) -> list[StoredEvent]:
+class Sought(NamedTuple):
+    """What events must be to be found; None: anything. [since, until) in microseconds."""
+
+    exactly: str | None = None  # the subject, the actor or the action
+    actor: str | None = None
+    action: str | None = None
+    subject_kind: str | None = None
+    subject: str | None = None
+    words: str | None = None  # part of any of these, of a name, or of what was before or after
+    since_us: int | None = None
+    until_us: int | None = None
+
+
+async def newest_first(connection: AsyncConnection, limit: int, before_seq: int | None, sought: Sought) -> list[StoredEvent]:
     """The audit log."""
     query = select(text(_COLUMNS)).select_from(events).order_by(events.c.seq.desc()).limit(limit)
     if before_seq is not None:
         query = query.where(events.c.seq < before_seq)
-    if search is not None:
-        query = query.where((events.c.subject == search) | (events.c.actor == search) | (events.c.action == search))
+    for column in ("actor", "action", "subject_kind", "subject"):
+        if (value := getattr(sought, column)) is not None:
+            query = query.where(events.c[column] == value)
+    if sought.exactly is not None:
+        query = query.where(or_(*(column == sought.exactly for column in (events.c.subject, events.c.actor, events.c.action))))
+    if sought.words is not None:
+        query = query.where(_mentions(sought.words))
+    if sought.since_us is not None:
+        query = query.where(events.c.at_us >= sought.since_us)
+    if sought.until_us is not None:
+        query = query.where(events.c.at_us < sought.until_us)
     return [_stored(row) for row in await connection.execute(query)]
+
+
+def _mentions(words: str) -> ColumnElement[bool]:
+    written = (events.c.subject, events.c.actor, events.c.action, cast(events.c.before, Text), cast(events.c.after, Text))
+    named = (
+        events.c.subject.in_(select(transfers.c.id).where(transfers.c.label.icontains(words, autoescape=True))),
+        events.c.actor.in_(select(tokens.c.id).where(tokens.c.name.icontains(words, autoescape=True))),
+    )
+    return or_(*(column.icontains(words, autoescape=True) for column in written), *named)
 
 
 def _stored(row: Row[Any]) -> StoredEvent:

@@ -29,6 +29,7 @@ class Host:
     revision: int
     enrolled_us: int
     last_seen_us: int | None
+    fetched_revision: int | None = None
 
 
 class Report(NamedTuple):
@@ -86,6 +87,11 @@ async def seen(connection: AsyncConnection, name: str, now_us: int, **values: An
     return revision
 
 
+async def fetched(connection: AsyncConnection, name: str, revision: int) -> None:
+    """Its agent is being given its assignments of this revision."""
+    await connection.execute(update(hosts).where(hosts.c.name == name).values(fetched_revision=revision))
+
+
 async def drained(connection: AsyncConnection) -> frozenset[str]:
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
@@ -111,3 +117,28 @@ async def measured(connection: AsyncConnection, transfer_id: str, limit: int = 5
     """The reports on one transfer in order of time."""
     query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
     return [Report(*row) for row in await connection.execute(query)]
+
+
+class Reached(NamedTuple):
+    """Of one report of a sender: the rate that it measured, and the one that it applied (never 0)."""
+
+    at_us: int
+    rate_bps: int
+    applied_bps: int
+
+
+_REACHED = text("""
+    SELECT t.id, r.at_us, r.rate_bps, r.applied_rate_bps
+    FROM transfers t CROSS JOIN LATERAL (
+        SELECT at_us, rate_bps, applied_rate_bps, sequence FROM reports
+        WHERE transfer_id = t.id AND host = t.source AND kind = 'progress' AND rate_bps IS NOT NULL AND applied_rate_bps > 0
+        ORDER BY sequence DESC LIMIT :limit) AS r
+    WHERE t.id = ANY(:ids) ORDER BY t.id, r.sequence DESC""")
+
+
+async def reached(connection: AsyncConnection, ids: Sequence[str], limit: int = 30) -> dict[str, list[Reached]]:
+    """The last reports of each transfer's sender, the newest first."""
+    found: dict[str, list[Reached]] = {}
+    for row in await connection.execute(_REACHED, {"ids": list(ids), "limit": limit}):
+        found.setdefault(row.id, []).append(Reached(*row[1:]))
+    return found

@@ -17,6 +17,8 @@ _STATEMENTS = {
     "events": "DELETE FROM events WHERE at_us < :before",
     "idempotency_keys": "DELETE FROM idempotency_keys WHERE created_us < :keys_before",
     "enrolment_tokens": "DELETE FROM enrolment_tokens WHERE expires_us < :before",
+    "refusals": "DELETE FROM refusals WHERE at_us < :before",
+    "sessions": "DELETE FROM sessions WHERE expires_us < :now",
     "audits": "DELETE FROM audits WHERE at_us < :before",
     "jobs": "DELETE FROM jobs WHERE finished_us < :before",
     "link_windows": "DELETE FROM link_windows WHERE end_us < :before",
@@ -25,7 +27,7 @@ _STATEMENTS = {
 
 async def prune(connection: AsyncConnection, now_us: int, retention_us: int) -> dict[str, int]:
     """Delete what is older than `retention_us`; returns how many rows of each table. Transfers themselves are kept."""
-    values = {"before": now_us - retention_us, "keys_before": now_us - _KEYS_US}
+    values = {"before": now_us - retention_us, "keys_before": now_us - _KEYS_US, "now": now_us}
     gone = {}
     for table, statement in _STATEMENTS.items():
         used = {name: value for name, value in values.items() if f":{name}" in statement}

@@ -74,6 +74,16 @@ links = Table(
     CheckConstraint("slot_us > 0", name="slot"),
 )
 
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, comment="for people; null: the id"),
+    Column("latitude", Double),
+    Column("longitude", Double),
+    comment="What is known of nodes beside the links that touch them: where they stand on a map. A node needs no row.",
+)
+
 link_steps = Table(
     "link_steps",
     metadata,
@@ -160,6 +170,20 @@ Index(
     postgresql_where=text("state IN ('RESERVED', 'ACTIVE') AND mode <> 'reserve'"),
 )
 
+Index("ix_transfers_created", transfers.c.created_us, transfers.c.id)
+Index("ix_transfers_ended", transfers.c.actual_finish_us, postgresql_where=text("state NOT IN ('HELD', 'RESERVED', 'ACTIVE')"))
+
+refusals = Table(
+    "refusals",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("planner", Text, nullable=False),
+    Column("reason", Text, nullable=False, comment="code of the problem"),
+    Column("number", Integer, nullable=False, comment="how many requests of one transaction"),
+    Index("ix_refusals_at", "at_us"),
+)
+
 ledger = Table(
     "ledger",
     metadata,
@@ -218,6 +242,19 @@ tokens = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("expires_us", BigInteger),
     Column("revoked_us", BigInteger),
+    Column("used_us", BigInteger, comment="when it was last used, to a minute"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", LargeBinary, nullable=False, unique=True, comment="SHA-256 of the cookie's secret"),
+    Column("token_id", Text, ForeignKey("tokens.id"), nullable=False, comment="the token it stands for, and dies with"),
+    Column("created_us", BigInteger, nullable=False),
+    Column("seen_us", BigInteger, nullable=False, comment="when it was last used, to a minute"),
+    Column("expires_us", BigInteger, nullable=False),
+    Index("ix_sessions_expires", "expires_us"),
 )
 
 enrolment_tokens = Table(
@@ -248,6 +285,7 @@ hosts = Table(
     Column("revision", BigInteger, nullable=False, server_default=text("1"), comment="of its assignments"),
     Column("enrolled_us", BigInteger, nullable=False),
     Column("last_seen_us", BigInteger),
+    Column("fetched_revision", BigInteger, comment="of the assignments that its agent has"),
 )
 
 reports = Table(

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text, tuple_
+from sqlalchemy import Row, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.plan import Segment, total_rates
@@ -121,7 +121,7 @@ _STATE, _SEGMENTS = _COLUMNS.index("state"), _COLUMNS.index("segments")
 _OPTIONS = _COLUMNS.index("options")
 _JSON = tuple(_COLUMNS.index(name) for name in ("options", "payload", "signal", "metadata", "reason"))
 _OPTION_NAMES = tuple(field.name for field in fields(Options))
-_SELECT = select(*(transfers.c[name] for name in _COLUMNS))
+SELECT = select(*(transfers.c[name] for name in _COLUMNS))
 
 
 def _to_row(transfer: Transfer) -> list[Any]:
@@ -147,7 +147,7 @@ def _options(kept: Json | None) -> Options:
     return Options(**{**kept, "path": None if path is None else tuple(path)})
 
 
-def _from_row(row: Row[Any]) -> Transfer:
+def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
     values = list(row)
     values[_OPTIONS] = _options(values[_OPTIONS])
     values[_STATE] = State(values[_STATE])
@@ -164,16 +164,16 @@ async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> No
 
 
 async def get(connection: AsyncConnection, transfer_id: str) -> Transfer | None:
-    row = (await connection.execute(_SELECT.where(transfers.c.id == transfer_id))).one_or_none()
-    return None if row is None else _from_row(row)
+    row = (await connection.execute(SELECT.where(transfers.c.id == transfer_id))).one_or_none()
+    return None if row is None else from_row(row)
 
 
 async def get_many(connection: AsyncConnection, ids: Iterable[str], *, lock: bool = False) -> dict[str, Transfer]:
     """Transfers by id; with `lock`, their rows are locked in id order until the transaction ends."""
-    query = _SELECT.where(transfers.c.id == func.any(sorted(ids))).order_by(transfers.c.id)
+    query = SELECT.where(transfers.c.id == func.any(sorted(ids))).order_by(transfers.c.id)
     if lock:
         query = query.with_for_update()
-    return {row.id: _from_row(row) for row in await connection.execute(query)}
+    return {row.id: from_row(row) for row in await connection.execute(query)}
 
 
 # Live successors of what is named, theirs, and so on; and whom any of these waits for, up to the first that is not live any more.
@@ -207,62 +207,30 @@ async def chained(connection: AsyncConnection, ids: Iterable[str]) -> Chained:
 
 async def successors(connection: AsyncConnection, ids: Iterable[str]) -> list[Transfer]:
     """Live transfers that wait for one of these, in id order."""
-    query = _SELECT.where(
+    query = SELECT.where(
         transfers.c.after == func.any(sorted(ids)),
         transfers.c.state.in_([State.HELD, State.RESERVED, State.ACTIVE]),
         transfers.c.after.is_not(None),
         transfers.c.released_us.is_(None),
     ).order_by(transfers.c.id)
-    return [_from_row(row) for row in await connection.execute(query)]
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What `list_page` shows: every given field must match; `search` looks into label, project and id."""
-
-    states: tuple[str, ...] = ()
-    project: str | None = None
-    node: str | None = None
-    mode: str | None = None
-    search: str | None = None
-
-
-async def list_page(connection: AsyncConnection, wanted: Filter, limit: int, after: tuple[int, str] | None) -> list[Transfer]:
-    """Newest first; `after` is (created_us, id) of the last row of the page before."""
-    conditions: list[ColumnElement[bool]] = []
-    if wanted.states:
-        conditions.append(transfers.c.state.in_(wanted.states))
-    if wanted.project is not None:
-        conditions.append(transfers.c.project == wanted.project)
-    if wanted.mode is not None:
-        conditions.append(transfers.c.mode == wanted.mode)
-    if wanted.node is not None:
-        conditions.append(or_(transfers.c.source == wanted.node, transfers.c.destination == wanted.node))
-    if wanted.search is not None:
-        conditions.append(
-            or_(*(transfers.c[name].icontains(wanted.search, autoescape=True) for name in ("label", "project", "id")))
-        )
-    if after is not None:
-        conditions.append(tuple_(transfers.c.created_us, transfers.c.id) < tuple_(*after))
-    query = _SELECT.where(and_(True, *conditions)).order_by(transfers.c.created_us.desc(), transfers.c.id.desc()).limit(limit)
-    return [_from_row(row) for row in await connection.execute(query)]
+    return [from_row(row) for row in await connection.execute(query)]
 
 
 async def unfinished(connection: AsyncConnection) -> list[Transfer]:
     """All live transfers."""
-    query = _SELECT.where(transfers.c.state.in_(sorted(LIVE))).order_by(transfers.c.id)
-    return [_from_row(row) for row in await connection.execute(query)]
+    query = SELECT.where(transfers.c.state.in_(sorted(LIVE))).order_by(transfers.c.id)
+    return [from_row(row) for row in await connection.execute(query)]
 
 
 async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
     """Live transfers that the agent on `host` has a part in."""
-    query = _SELECT.where(
+    query = SELECT.where(
         transfers.c.state.in_([State.RESERVED, State.ACTIVE]),
         transfers.c.mode != "reserve",
         # Where the agents do not move the data themselves, the one that receives has nothing to do.
         or_(transfers.c.source == host, and_(transfers.c.destination == host, transfers.c.mode == "managed")),
     ).order_by(transfers.c.id)
-    return [_from_row(row) for row in await connection.execute(query)]
+    return [from_row(row) for row in await connection.execute(query)]
 
 
 _DUE = text("""
@@ -307,3 +275,9 @@ async def displaceable(
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
     rows = await connection.execute(select(transfers.c.state, func.count().label("number")).group_by(transfers.c.state))
     return {row.state: row.number for row in rows}
+
+
+async def live_by_owner(connection: AsyncConnection) -> dict[str, int]:
+    """How many each token has; those without one are left out."""
+    query = select(transfers.c.owner, func.count()).where(transfers.c.state.in_(LIVE)).group_by(transfers.c.owner)
+    return {row[0]: row[1] for row in await connection.execute(query)}

@@ -49,7 +49,13 @@ async def test_every_route_asks_for_its_scope(held: Scope, service: Service) -> 
 
 async def test_every_route_is_closed_to_strangers(service: Service) -> None:
     """Taken from the contract, so that a new route is not forgotten."""
-    open_to_all = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics"), ("POST", "/v1/agents/enrol")}
+    open_to_all = {
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("GET", "/metrics"),
+        ("POST", "/v1/agents/enrol"),
+        ("POST", "/v1/session"),
+    }
     # What a host needs before it has a token; no secret is in it.
     open_to_all |= {("GET", f"/v1/agents/{name}") for name in ("install.sh", "download/{platform}", "download/{platform}.sha256")}
     stranger = _client(service.app, "")
@@ -116,3 +122,28 @@ async def test_other_peoples_transfers(service: Service) -> None:
     assert problem(await stranger.post(path + "/cancel"), 403, "forbidden")["scope"] == "operate"
     problem(await stranger.patch(path, json={"priority": 9}), 403, "forbidden")
     assert checked(await operator.post(path + "/cancel"))["state"] == "CANCELED"
+
+
+async def test_what_a_token_is_used_for(service: Service, clock: Clock) -> None:
+    made = checked(await service.client.post("/v1/tokens", json={"name": "robot", "scopes": ["submit"]}), 201)
+    assert made["last_used"] is None
+
+    async def shown() -> tuple[str | None, int, int]:
+        [found] = [item for item in checked(await service.client.get("/v1/tokens")) if item["id"] == made["id"]]
+        return found["last_used"], found["sessions"], found["transfers"]
+
+    assert await shown() == (None, 0, 0)
+    robot = service.as_token(made["token"])
+    await service.link()
+    body = {"source": "A", "destination": "B", "volume_bytes": 125_000_000}
+    transfer = checked(await robot.post("/v1/transfers", json=body), 201)
+    first, *_ = await shown()
+    checked(await robot.get("/v1/links"))
+    assert first is not None and await shown() == (first, 0, 1), "written once a minute at most"
+    checked(await robot.post(f"/v1/transfers/{transfer['id']}/cancel"))
+    clock.advance(61)
+    checked(await service.client.post("/v1/session", json={"token": made["token"]}), 201)
+    later, sessions, transfers = await shown()
+    assert (later or "") > first and (sessions, transfers) == (1, 0)
+    clock.advance(service.app.state.settings.session_idle_s)
+    assert await shown() == (later, 0, 0)

@@ -38,7 +38,7 @@ def test_problem_types_are_stable() -> None:
     assert {
         "infeasible": 409, "no-path": 409, "unsupported": 422, "invalid": 422, "unknown-node": 422, "unknown-planner": 422,
         "not-found": 404, "conflict": 409, "exists": 409, "breaks-promises": 409, "idempotency-key-reused": 422,
-        "precondition-failed": 412, "unauthorized": 401, "forbidden": 403, "too-large": 413, "malformed": 400,
+        "precondition-failed": 412, "unauthorized": 401, "forbidden": 403, "csrf": 403, "too-many-attempts": 429, "too-large": 413, "malformed": 400,
         "method-not-allowed": 405, "unavailable": 503,
     }.items() <= STATUS.items()  # fmt: skip
 

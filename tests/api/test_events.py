@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from broker.api.routes.events import _events
+from broker.core.units import format_time
 from broker.fleet.tokens import Scope
 from broker.store import events
 from broker.store.events import Event, Position
@@ -61,6 +62,32 @@ async def test_the_audit_log(service: Service) -> None:
     for search in (transfer["id"], "transfer.admitted"):
         found = checked(await service.client.get("/v1/audit-log", params={"search": search}))["items"]
         assert [event["subject"] for event in found] == [transfer["id"]]
+
+
+async def test_the_audit_log_is_searched(service: Service, clock: Clock) -> None:
+    await service.link()
+    first = await service.book(label="genome 100%_x")
+    clock.advance(60)
+    await service.book(label="climate")
+    clock.advance(1)
+    later = format_time(clock.now_us)
+    clock.advance(60)
+    await service.client.post(f"/v1/transfers/{first['id']}/cancel")
+
+    async def found(**query: str) -> list[str]:
+        items = checked(await service.client.get("/v1/audit-log", params=query))["items"]
+        return [f"{event['action']} {event['subject_name'] or event['subject']}" for event in reversed(items)]
+
+    admitted, canceled = "transfer.admitted genome 100%_x", "transfer.canceled genome 100%_x"
+    assert await found(text="GENOME") == [admitted, canceled]
+    assert await found(text="100%_") == [admitted, canceled]
+    assert await found(text="1000_") == []
+    assert await found(action="transfer.admitted", kind="transfer") == [admitted, "transfer.admitted climate"]
+    assert await found(subject=first["id"], **{"from": later}) == [canceled]
+    assert await found(action="transfer.admitted", to=later) == [admitted, "transfer.admitted climate"]
+    assert await found(actor=first["owner"], action="link.created") == ["link.created L1"]
+    (told,) = checked(await service.client.get("/v1/audit-log", params={"action": "link.created"}))["items"]
+    assert (told["actor"], bool(told["actor_name"])) == (first["owner"], True)
 
 
 # httpx's ASGI transport collects a whole body before it returns, so the stream's own generator is read; test_contract plays it over a socket.

@@ -52,7 +52,7 @@ async def test_a_plan_from_question_to_result(service: Service) -> None:
     assert shown.headers["etag"] != response.headers["etag"]
     result = done["result"]
     assert {change["transfer_id"] for change in result["changes"]} == set(ids)
-    assert result["changes"][0].keys() == {"transfer_id", "label", "promised", "before", "after"}
+    assert result["changes"][0].keys() == {"transfer_id", "label", "source", "destination", "promised", "before", "after"}
     assert result["after"]["mean_finish_s"] < result["before"]["mean_finish_s"] and not result["applied"]
     assert "agreement" not in result and result["links"].keys() == {"L1"}
     page = checked(await service.client.get("/v1/plans"))

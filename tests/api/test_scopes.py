@@ -11,11 +11,16 @@ from broker.fleet.tokens import IMPLIED, Scope
 from tests.api.refused import problem
 from tests.conftest import Service, _client
 
-PUBLIC = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs", "GET /docs/oauth2-redirect"}
+PUBLIC = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 PUBLIC |= {"GET /v1/agents/install.sh", "GET /v1/agents/download/{platform}", "GET /v1/agents/download/{platform}.sha256"}
-IN_THE_BODY = {"POST /v1/agents/enrol"}  # the token is in the body
+IN_THE_BODY = {"POST /v1/agents/enrol", "POST /v1/session"}  # the token is in the body
 
 NEEDS = {
+    "GET /v1/overview": Scope.READ,
+    "GET /v1/schedule": Scope.READ,
+    "GET /v1/planners": Scope.READ,
+    "GET /v1/links/{link_id}/bookings": Scope.READ,
+    "GET /v1/network/load": Scope.READ,
     "POST /v1/transfers": Scope.SUBMIT,
     "POST /v1/transfers/batch": Scope.SUBMIT,
     "POST /v1/quotes": Scope.READ,
@@ -56,6 +61,8 @@ NEEDS = {
     "GET /v1/agents/{host}/assignments": Scope.AGENT,
     "GET /v1/agents/{host}/stream": Scope.AGENT,
     "POST /v1/agents/{host}/reports": Scope.AGENT,
+    "GET /v1/session": Scope.READ,
+    "DELETE /v1/session": Scope.READ,
     "GET /v1/tokens": Scope.ADMIN,
     "POST /v1/tokens": Scope.ADMIN,
     "DELETE /v1/tokens/{token_id}": Scope.ADMIN,
@@ -96,7 +103,7 @@ async def test_every_route_is_in_the_table(service: Service) -> None:
     described = set(routes(service.app))
     matched = {f"{method} {r.path}" for r in every_route(service.app.routes) for method in r.methods or () if method != "HEAD"}
     assert matched == set(NEEDS) | PUBLIC | IN_THE_BODY
-    assert described | {"GET /openapi.json", "GET /docs", "GET /docs/oauth2-redirect"} == matched
+    assert described | {"GET /openapi.json", "GET /docs"} == matched
 
 
 async def test_every_route_asks_for_its_scope_and_no_more(service: Service) -> None:

@@ -44,6 +44,8 @@ async def test_metrics_say_what_happened(service: Service, clock: Clock) -> None
     assert found['bwb_agents{status="up"}'] == 1 and found['bwb_agents{status="down"}'] == 0
     assert found['bwb_agent_clock_offset_seconds{host="h1"}'] == -0.0015
     assert found["bwb_audit_timestamp_seconds"] == 0
+    assert found['bwb_promises{status="kept"}'] == 2 and found['bwb_promises{status="broken"}'] == 0
+    assert found['bwb_link_booked_share{link="L1"}'] == 1.0
     clock.advance(91)
     await service.client.post(f"/v1/transfers/{held['id']}/cancel")
     later = await metrics(service)

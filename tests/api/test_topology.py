@@ -41,7 +41,7 @@ async def test_the_network_becomes_what_the_document_says(service: Service) -> N
     assert first == {"created": ["AB", "BC", "CD"], "changed": [], "deleted": [], "unchanged": 0, "revision": 1} | nothing
     plain = {"mtu_bytes": None, "channel_bps": None, "slot_us": 1, "metric": None, "available": []}
     shown = await service.client.get("/v1/topology")
-    assert checked(shown) == {"links": [full, link("BC") | plain, link("CD") | plain], "revision": 1}
+    assert checked(shown) == {"links": [full, link("BC") | plain, link("CD") | plain], "nodes": [], "revision": 1}
 
     second = checked(await put(service, [full, link("BC", 5), link("DE")]))
     assert [second[name] for name in ("created", "changed", "deleted", "unchanged")] == [["DE"], ["BC"], ["CD"], 1]
@@ -65,6 +65,41 @@ async def test_the_same_document_twice_changes_nothing(service: Service) -> None
         assert (done["created"], done["changed"], done["deleted"], done["unchanged"]) == ([], [], [], 4)
         assert answer.headers["etag"] == read.headers["etag"] and done["revision"] == read.json()["revision"]
     assert await everything(service) == before
+
+
+async def test_nodes_have_names_and_places(service: Service) -> None:
+    places = [{"id": "A", "name": "Genève <b>", "latitude": 46.2, "longitude": 6.1}, {"id": "B", "name": "two"}]
+    checked(await put(service, TRIANGLE, nodes=places))
+    read = await service.client.get("/v1/topology")
+    kept = [places[0], {"id": "B", "name": "two", "latitude": None, "longitude": None}]
+    assert checked(read)["nodes"] == kept
+    assert checked(await service.client.put("/v1/topology", json=read.json()))["revision"] == read.json()["revision"]
+    checked(await put(service, TRIANGLE))
+    assert checked(await service.client.get("/v1/topology"))["nodes"] == kept, "who says nothing of nodes changes none"
+    checked(await put(service, [], nodes=[{"id": "C"}], prune=False, params={"preview": True}))
+    changed = checked(await put(service, [], nodes=[{"id": "B", "name": "three"}], prune=False))
+    assert changed["revision"] > read.json()["revision"]
+    assert [node["name"] for node in checked(await service.client.get("/v1/topology"))["nodes"]] == ["Genève <b>", "three"]
+    checked(await put(service, TRIANGLE, nodes=[]))
+    assert checked(await service.client.get("/v1/topology"))["nodes"] == []
+    log = checked(await service.client.get("/v1/audit-log", params={"search": "node.changed"}))["items"]
+    assert [(event["subject"], (event["after"] or {}).get("name")) for event in log] == [
+        ("B", None), ("A", None), ("B", "three"), ("B", "two"), ("A", "Genève <b>")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "field"),
+    [
+        ({"latitude": 91, "longitude": 0}, "nodes.0.latitude"),
+        ({"latitude": 1}, "nodes.0.longitude"),
+        ({"longitude": "6.1"}, "nodes.0.longitude"),
+        ({"name": "a\u0000"}, "nodes.0.name"),
+        ({"height": 1}, "nodes.0.height"),
+    ],
+)
+async def test_mistakes_in_nodes_are_named(service: Service, node: dict[str, Any], field: str) -> None:
+    problem(await put(service, TRIANGLE, nodes=[{"id": "A", **node}]), 422, "invalid", field)
 
 
 async def test_another_revision_than_was_read_is_refused(service: Service) -> None:

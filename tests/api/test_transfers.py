@@ -8,6 +8,7 @@ import pytest
 
 from broker.core.units import format_time
 from tests.api.test_bad_input import at, problem
+from tests.api.test_overview import managed, reported
 from tests.conftest import START_US, Clock, Service, _client, checked, running
 
 ASK = {"source": "A", "destination": "B", "volume_bytes": 125_000_000}
@@ -323,3 +324,15 @@ async def test_the_answer_shows_what_was_asked(service: Service) -> None:
     segments = transfer["plan"]["segments"]
     assert [(s["begin"], s["end"], s["rate_bps"], s["path"]) for s in segments] == [(at(10), at(10.8), 10**8, ["L1"])]
     assert transfer["promised_finish"] == transfer["plan"]["finish"] == format_time(START_US + 10_800_000)
+
+
+async def test_a_running_transfer_that_cannot_keep_a_new_deadline_is_refused_with_offers(service: Service, clock: Clock) -> None:
+    """What fits until then may be less than what it has carried already."""
+    await service.link()
+    sender, _ = await service.enrol("h1", "A"), await service.enrol("h2", "B")
+    moved = await managed(service)
+    clock.advance(60)
+    await reported(sender, "h1", moved["id"], ("started", 0, 2), ("progress", 125_000_000 * 58, 60))
+    changed = {"json": {"deadline": at(65)}, "params": {"preview": True}}
+    refused = problem(await service.client.patch(f"/v1/transfers/{moved['id']}", **changed), 409, "infeasible")
+    assert "earliest_finish" in {offer["kind"] for offer in refused["counter_offers"]} and refused["binding"]["link"]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run everything, or the parts that are named: python -m tests.bench [planner optimal admission reload replan simulation startup agent gateway]"""
+"""Run everything, or the parts that are named: python -m tests.bench planner dashboard ..."""
 
 import json
 import os
 import platform
 import sys
 
-from tests.bench import admission, agent, gateway, optimal, planner, reload, replan, simulation, startup
+from tests.bench import admission, agent, dashboard, gateway, optimal, planner, reload, replan, simulation, startup
 
 PARTS = {
     "planner": planner.measure,
@@ -18,6 +18,7 @@ PARTS = {
     "startup": startup.measure,
     "agent": agent.measure,
     "gateway": gateway.measure,
+    "dashboard": dashboard.measure,
 }
 
 

@@ -223,12 +223,29 @@ def test_events_of_a_broker_that_is_gone_end(live: Live, server: Server) -> None
     server.start()
 
 
+def test_what_operators_look_at(live: Live) -> None:
+    client = live.client()
+    client.put_topology([{"id": "ov", "source": "OA", "target": "OB", "capacity_bps": 10**9}], prune=False,
+                        nodes=[{"id": "OA", "name": "One", "latitude": 46.2, "longitude": 6.1}])  # fmt: skip
+    assert {node["id"]: node["name"] for node in client.topology()["nodes"]} == {"OA": "One"}
+    made = client.submit({"source": "OA", "destination": "OB", "volume_bytes": 125_000_000 * 60, "project": "overview"})
+    assert client.overview()["promises"]["live"]["kept"] >= 1
+    assert {load["id"]: load["shares"] for load in client.network_load(steps=2)["links"]}["ov"] == [1.0, 0.0]
+    ((use),) = client.link_bookings("ov")["transfers"]
+    assert (use["id"], use["source"]) == (made["id"], "OA")
+    (scheduled,) = client.schedule(link="ov")
+    assert scheduled["id"] == made["id"] and scheduled["paths"] == [["ov"]]
+    (listed,) = client.transfers(project="overview", sort="finish", outlook="true")
+    assert listed["outlook"]["promise"] == "kept"
+    client.act(made["id"], "cancel")
+
+
 # -- the contract ------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "name", ["Transfer", "Plan", "Segment", "WaitingReason", "BatchItem", "Quote", "Window", "Link", "CalendarStep", "Calendar",
-             "Host", "Event", "Job"],
+             "Host", "Event", "Job", "Overview", "Scheduled", "Topology", "Node"],
 )  # fmt: skip
 def test_documents_have_the_fields_of_the_contract(name: str) -> None:
     schemas = yaml.safe_load(Path("api-spec/openapi.yaml").read_text())["components"]["schemas"]

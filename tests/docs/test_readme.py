@@ -65,7 +65,8 @@ def test_every_source_file_names_its_licence() -> None:
     missing = [
         name
         for name in _tracked()
-        if name.endswith((".py", ".go", ".ts"))
+        if name.endswith((".py", ".go", ".ts", ".tsx", ".css", ".mjs"))
+        and not name.endswith("/schema.d.ts")  # generated as it stands: `make web` compares it with what would be now
         and (ROOT / name).stat().st_size
         and "SPDX-License-Identifier: Apache-2.0" not in (ROOT / name).read_text()[:300]
     ]

@@ -57,13 +57,13 @@ class Up:
     def pid(self, part: str) -> int:
         return self.info()["pids"][part]
 
-    def ready(self) -> "Up":
+    def ready(self, within_s: float = 30) -> "Up":
         def announced() -> bool:
             assert self.process
             assert self.process.poll() is None, self.said()
             return "ready after" in self.said()  # a bwb.json may still be there from one that was killed
 
-        until(announced, 30, self.said)
+        until(announced, within_s, self.said)
         return self
 
     def get(self, path: str, token: str | None = None) -> httpx.Response:

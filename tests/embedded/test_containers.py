@@ -46,8 +46,9 @@ def _agent_takes(words: list[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[a-z-]+", done.stdout))
 
 
-def _tracked() -> set[str]:
-    return {str(path.relative_to(ROOT)) for path in (ROOT / "agents").glob("*")} | {path.name for path in ROOT.iterdir()}
+def _there() -> set[str]:
+    below = {str(path.relative_to(ROOT)) for folder in ("agents", "packaging") for path in (ROOT / folder).glob("*")}
+    return below | {path.name for path in ROOT.iterdir()}
 
 
 def test_dockerfile_names_what_is_there() -> None:
@@ -63,7 +64,7 @@ def test_dockerfile_names_what_is_there() -> None:
             if origin := re.search(r"--from=(\S+)", rest):
                 assert origin[1] in stages[:-1], rest
             else:
-                assert set(sources) <= _tracked(), rest
+                assert set(sources) <= _there(), rest
     assert stages[-2:] == ["agent", "broker"]
 
 

@@ -114,9 +114,12 @@ async def test_a_heartbeat_keeps_what_the_agent_says_of_itself(service: Service)
         await f.book()
         peer = (await f.document("h2"))["assignments"][0]["peer"]
         assert peer == {"host": "h1", "data_address": "192.0.2.7:7000", "tls_fingerprint": "ab" * 32}
-        assert shown["up"]
-        service.clock.advance(91)
-        assert not checked(await service.client.get("/v1/hosts/h1"))["up"]
+        assert (shown["up"], shown["state"]) == (True, "up")
+        service.clock.advance(46)
+        assert checked(await service.client.get("/v1/hosts/h1"))["state"] == "late"
+        service.clock.advance(45)
+        late = checked(await service.client.get("/v1/hosts/h1"))
+        assert (late["up"], late["state"]) == (False, "down")
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,26 @@ async def test_a_shortfall_that_breaks_the_deadline_says_so(service: Service, cl
     await service.audit()
 
 
+async def test_what_a_host_does_now(pair: Pair, clock: Clock) -> None:
+    async def load(host: str) -> tuple[int, ...]:
+        shown = checked(await pair.service.client.get(f"/v1/hosts/{host}"))
+        (listed,) = (one for one in checked(await pair.service.client.get("/v1/hosts")) if one["name"] == host)
+        assert listed == shown
+        return tuple(shown[name] for name in ("transfers", "booked_bps", "applied_bps", "sending_bps", "receiving_bps"))
+
+    assert await load("h1") == (1, 0, 0, 0, 0)
+    clock.now_us = parse_time(pair.transfer["plan"]["start"]) + 1000
+    booked = pair.transfer["plan"]["segments"][0]["rate_bps"]
+    going = {"kind": "progress", "bytes": 1, "rate_bps": 70, "applied_rate_bps": 80}
+    await pair.report("h1", {"sequence": 1, "kind": "started"}, {"sequence": 2, **going})
+    assert await load("h1") == (1, booked, 80, 70, 0)
+    assert await load("h2") == (1, 0, 0, 0, 70)
+    clock.advance(11)
+    assert (await load("h1"))[2:] == (0, 0, 0), "said too long ago"
+    shown = checked(await pair.service.client.get("/v1/hosts/h1"))
+    assert shown["fetched_revision"] is None or shown["fetched_revision"] <= shown["revision"]
+
+
 async def test_assignments_are_conditional_and_pushed_by_revision(pair: Pair) -> None:
     first = await pair.sender.get("/v1/agents/h1/assignments")
     tag = {"If-None-Match": first.headers["etag"]}

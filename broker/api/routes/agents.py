@@ -62,6 +62,7 @@ async def read_assignments(
         secret = broker.settings.secret_key.get_secret_value().encode()
         links = await broker.links(connection)
         document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
+        await hosts.fetched(connection, host, document["revision"])
     document |= server_times(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 

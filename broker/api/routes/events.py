@@ -2,21 +2,24 @@
 """/v1/events: what happens, live; /v1/audit-log: what happened; /v1/audit: do the invariants hold?"""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from broker.api import paging, render, sse
+from broker.api.callers import caller
 from broker.api.context import Broker, BrokerDependency, Operator, Reader
-from broker.api.fields import Text
+from broker.api.fields import Text, Time
 from broker.api.routes.transfers import REFUSALS
+from broker.api.schemas import AuditLogPage
 from broker.api.wakeups import EVENTS
 from broker.core.units import format_time
 from broker.desk.problems import Problem
-from broker.store import audit, events
-from broker.store.events import Position
+from broker.store import audit, events, names
+from broker.store.events import Position, Sought
 from broker.store.session import DatabaseAway
 
 router = APIRouter(prefix="/v1", tags=["events"])
@@ -24,6 +27,7 @@ router = APIRouter(prefix="/v1", tags=["events"])
 
 @router.get("/events", responses={**REFUSALS, 200: {"content": {"text/event-stream": {}}}}, response_class=Response)
 async def stream(
+    request: Request,
     broker: BrokerDependency,
     _: Reader,
     last_event_id: Annotated[
@@ -40,20 +44,27 @@ async def stream(
     else:
         async with broker.database.transaction() as connection:
             position = await events.now(connection)
-    return sse.stream(_events(broker, position, subject))
+    return sse.stream(_events(broker, position, subject, partial(caller, request)))
 
 
-async def _events(broker: Broker, position: Position, subject: str | None) -> AsyncIterator[str]:
+async def _events(
+    broker: Broker, position: Position, subject: str | None, who: Callable[[], Awaitable[object]] | None = None
+) -> AsyncIterator[str]:
+    """`who` raises Problem once the caller's token or session has ended; then so does the stream."""
     spoke = time.monotonic()
     # An id at once: whoever is cut off before the first event can go on from here all the same.
     yield f"id: {position}\n{sse.HEARTBEAT}"
     async for _ in broker.wakeups.on(EVENTS):
         while True:
             try:
+                if who is not None:
+                    await who()
                 async with broker.database.transaction() as connection:
                     found = await events.after(connection, position)
             except DatabaseAway:
                 break
+            except Problem:
+                return
             for stored in found:
                 position = stored.position
                 if subject is None or stored.event.subject == subject:
@@ -66,20 +77,31 @@ async def _events(broker: Broker, position: Position, subject: str | None) -> As
             yield sse.HEARTBEAT
 
 
-@router.get("/audit-log", responses=REFUSALS)
+@router.get("/audit-log", response_model=AuditLogPage, responses=REFUSALS)
 async def audit_log(
     broker: BrokerDependency,
     _: Operator,
     search: Annotated[Text | None, Query(description="exactly a subject, an actor or an action")] = None,
+    text: Annotated[
+        Text | None, Query(description="part of a subject, an actor, their names, an action, or of what changed")
+    ] = None,
+    actor: Annotated[Text | None, Query(description="id of a token, or whatever else acted")] = None,
+    action: Annotated[Text | None, Query(description="as `transfer.admitted`")] = None,
+    kind: Annotated[Text | None, Query(description="of subject: transfer, link, window, host, token, session, job")] = None,
+    subject: Annotated[Text | None, Query(description="id of what it happened to")] = None,
+    since: Annotated[Time | None, Query(alias="from")] = None,
+    until: Annotated[Time | None, Query(alias="to")] = None,
     limit: paging.Limit = 100,
     cursor: paging.Cursor = None,
 ) -> Response:
-    """Who did what, newest first, with the state before and after."""
+    """Who did what, newest first, with the state before and after. What is sought must all hold."""
     before = paging.decode(cursor)
+    sought = Sought(search, actor, action, kind, subject, text or None, since, until)
     async with broker.database.transaction() as connection:
-        found = await events.newest_first(connection, limit + 1, before[0] if before else None, search)
+        found = await events.newest_first(connection, limit + 1, before[0] if before else None, sought)
+        called = await names.of(connection, render.named_in(found[:limit]))
     following = paging.encode(found[limit - 1].position.seq, "") if len(found) > limit else None
-    return render.answer({"items": [render.event(stored) for stored in found[:limit]], "next": following})
+    return render.answer({"items": [render.event(stored, called) for stored in found[:limit]], "next": following})
 
 
 @router.get("/audit", responses=REFUSALS)

@@ -11,8 +11,9 @@ from broker.core.units import format_time
 from broker.desk.links import RemoveHost
 from broker.desk.problems import Problem
 from broker.fleet import enrolment
-from broker.store import bookings, events, hosts
+from broker.store import bookings, events, host_loads, hosts
 from broker.store.events import Event
+from broker.store.host_loads import HostLoad
 
 router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
 
@@ -21,8 +22,11 @@ router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
 async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
     async with broker.database.transaction() as connection:
         found = await hosts.get_many(connection)
-    now_us = broker.clock()
-    return render.answer([render.host(item, now_us, broker.clock_limits) for item in found.values()])
+        now_us = broker.clock()
+        loads = await host_loads.of(connection, now_us)
+    return render.answer(
+        [render.host(item, now_us, broker.clock_limits, loads.get(item.name, HostLoad())) for item in found.values()]
+    )
 
 
 @router.post("/enrolment-tokens", status_code=201, responses=REFUSALS)
@@ -45,9 +49,11 @@ async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDepende
 async def show(host: str, broker: BrokerDependency, _: Reader) -> Response:
     async with broker.database.transaction() as connection:
         found = await hosts.get(connection, host) if "\0" not in host else None
-    if found is None:
-        raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
-    return render.answer(render.host(found, broker.clock(), broker.clock_limits))
+        if found is None:
+            raise Problem("not-found", f"host {host[:64]!r} is not enrolled")
+        now_us = broker.clock()
+        loads = await host_loads.of(connection, now_us, host)
+    return render.answer(render.host(found, now_us, broker.clock_limits, loads.get(host, HostLoad())))
 
 
 @router.patch("/{host}", response_model=HostOut, responses=REFUSALS)

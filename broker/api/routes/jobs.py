@@ -66,7 +66,7 @@ async def list_plans(
 
 @router.get("/plans/{job_id}", response_model=JobOut, responses=REFUSALS)
 async def show_plan(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
-    return queues.answer(await queues.find(broker, Kind.PLAN, job_id))
+    return await queues.answer(broker, await queues.find(broker, Kind.PLAN, job_id))
 
 
 @router.post("/plans/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
@@ -137,7 +137,7 @@ async def show_simulation(
     job = await queues.find(broker, Kind.SIMULATION, job_id)
     if format == "csv":
         return Response(as_csv(_result(job)), media_type="text/csv; charset=utf-8")
-    return queues.answer(job)
+    return await queues.answer(broker, job)
 
 
 @router.get("/simulations/{job_id}/plot.png", response_class=Response, responses={**REFUSALS, 200: {"content": {"image/png": {}}}})
@@ -178,11 +178,11 @@ async def apply(job_id: str, broker: BrokerDependency, caller: Operator, revisio
         )
         raise Problem("conflict", f"the plan is {job.state}; {way_out}", {"state": str(job.state)})
     if job.result["applied"]:
-        return queues.answer(job)
+        return await queues.answer(broker, job)
     if not job.result["changes_total"]:
         raise Problem("conflict", f"there is nothing to apply: {job.result['note'] or 'the result has no changes'}")
     await broker.desk.submit(Apply(Agreement.from_document(job.result["agreement"]), caller.id, _applied(broker, caller, job_id)))
-    return queues.answer(await queues.find(broker, Kind.PLAN, job_id))
+    return await queues.answer(broker, await queues.find(broker, Kind.PLAN, job_id))
 
 
 def _applied(broker: Broker, caller: Principal, job_id: str) -> Callable[[AsyncConnection], Awaitable[None]]:

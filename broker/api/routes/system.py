@@ -35,6 +35,8 @@ async def readyz(broker: BrokerDependency) -> Response:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(broker: BrokerDependency) -> Response:
+    now_us = broker.clock()
+    shares = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
     async with broker.database.transaction() as connection:
-        body = await broker.metrics.exposition(connection, broker.clock(), broker.settings.agent_lost_s * US_PER_S)
+        body = await broker.metrics.exposition(connection, now_us, broker.settings.agent_lost_s * US_PER_S, shares)
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -6,19 +6,24 @@ from fastapi import APIRouter, Response
 from broker.api import render
 from broker.api.context import Administrator, BrokerDependency
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import TokenBody, TokenOut
+from broker.api.schemas import TokenBody, TokenInUse, TokenOut
 from broker.desk.problems import Problem
 from broker.fleet import tokens
-from broker.store import access
+from broker.store import access, transfers
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
 
-@router.get("", response_model=list[TokenOut], responses=REFUSALS)
+@router.get("", response_model=list[TokenInUse], responses=REFUSALS)
 async def list_tokens(broker: BrokerDependency, _: Administrator) -> Response:
+    """Every token that there ever was, without its secret."""
     async with broker.database.transaction() as connection:
         found = await access.list_tokens(connection)
-    return render.answer([render.token(item) for item in found])
+        opened = await broker.sessions.open_by_token(connection, broker.clock())
+        owned = await transfers.live_by_owner(connection)
+    return render.answer(
+        [render.token(item) | {"sessions": opened.get(item.id, 0), "transfers": owned.get(item.id, 0)} for item in found]
+    )
 
 
 @router.post("", status_code=201, response_model=TokenOut, responses=REFUSALS)
@@ -39,4 +44,5 @@ async def revoke(token_id: str, broker: BrokerDependency, caller: Administrator)
         raise Problem("not-found", "there is no such token")
     await tokens.revoke(broker.database, broker.clock(), token_id, caller.id)
     broker.access.forget()
+    broker.sessions.forget()
     return Response(status_code=204)

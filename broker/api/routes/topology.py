@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/topology: the whole network at once."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
@@ -14,7 +16,8 @@ from broker.core.network import Link
 from broker.core.request import FieldProblem
 from broker.desk.command import Preview
 from broker.desk.topology import PutTopology
-from broker.store import bookings
+from broker.store import bookings, nodes
+from broker.store.nodes import Node
 
 router = APIRouter(prefix="/v1/topology", tags=["links"])
 
@@ -26,8 +29,11 @@ async def show(broker: BrokerDependency, _: Reader) -> Response:
         # The revision first: what a change in between adds is then met with a revision that is too old, never the other way round.
         revision = await bookings.topology_version(connection)
         records = await bookings.load_links(connection)
+        known = await nodes.known(connection)
     links = [document_of(record.link) for record in records.values() if record.host is None]
-    return render.answer({"links": links, "revision": revision}, headers={"ETag": etag(revision)})
+    return render.answer(
+        {"links": links, "nodes": [asdict(node) for node in known.values()], "revision": revision}, headers={"ETag": etag(revision)}
+    )
 
 
 @router.put("", response_model=TopologyChangeOut, responses=REFUSALS)
@@ -44,9 +50,10 @@ async def put(
     The same document a second time changes nothing.
     """
     links = [network_answers.link_of(item) for item in body.links]
-    network_answers.refuse(_mistakes(links))
+    places = None if body.nodes is None else [Node(**node.model_dump()) for node in body.nodes]
+    network_answers.refuse([*_mistakes(links), *_node_mistakes(places or ())])
     expected = body.revision if revision is None else revision
-    command = PutTopology(links, caller.id, body.prune, preview or body.on_broken == "replan", expected, broker.policy)
+    command = PutTopology(links, caller.id, body.prune, preview or body.on_broken == "replan", expected, broker.policy, places)
     done = await broker.desk.submit(Preview(command) if preview else command)
     answer: dict[str, Any] = {
         "created": done.created,
@@ -57,6 +64,16 @@ async def put(
         "revision": done.revision,
     }
     return render.answer(answer | network_answers.settled(done.outcomes, preview), headers={"ETag": etag(done.revision)})
+
+
+def _node_mistakes(given: Sequence[Node]) -> Iterator[FieldProblem]:
+    first: dict[str, int] = {}
+    for number, node in enumerate(given):
+        if first.setdefault(node.id, number) != number:
+            yield FieldProblem(f"nodes.{number}.id", f"{node.id!r} is the id of nodes.{first[node.id]} already")
+        if (node.latitude is None) != (node.longitude is None):
+            missing = "latitude" if node.latitude is None else "longitude"
+            yield FieldProblem(f"nodes.{number}.{missing}", "a place has a latitude and a longitude")
 
 
 def _mistakes(links: list[Link]) -> list[FieldProblem]:

@@ -6,14 +6,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi import Request as HttpRequest
 
 from broker.api import paging, render
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
-from broker.api.fields import Text
+from broker.api.fields import Text, Time
+from broker.api.outlook import outlooks as outlooks_of
+from broker.api.overview_schemas import Promise
 from broker.api.schemas import (
     BatchOut,
     EventOut,
@@ -39,10 +41,11 @@ from broker.desk.turns import TAKES_TURNS
 from broker.fleet import clocks
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
-from broker.store import events, hosts, transfers
+from broker.store import events, hosts, names, promises, transfer_lists, transfers
 from broker.store.bookings import LinkRecord
 from broker.store.idempotency import Key
-from broker.store.transfers import Filter, Transfer
+from broker.store.transfer_lists import Filter, Order
+from broker.store.transfers import Transfer
 
 router = APIRouter(prefix="/v1", tags=["transfers"])
 
@@ -56,6 +59,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 PreviewWanted = Annotated[bool, Query(description="change nothing, and answer what would be")]
+OutlookWanted = Annotated[bool, Query(description="also say how it goes: promise, progress, when it will finish, whose it is")]
+Sort = Literal[
+    "created", "-created", "start", "-start", "finish", "-finish", "promised_finish", "-promised_finish", "deadline", "-deadline",
+    "volume", "-volume", "priority", "-priority", "state", "-state",
+    "label", "-label", "project", "-project", "source", "-source", "destination", "-destination",
+]  # fmt: skip
 
 # What of a change has another name inside; and what of it says how plans may look.
 _INSIDE = {
@@ -239,24 +248,45 @@ async def list_transfers(
     project: Annotated[Text | None, Query()] = None,
     node: Annotated[Text | None, Query(description="source or destination")] = None,
     mode: Annotated[Text | None, Query()] = None,
-    search: Annotated[Text | None, Query(description="part of label, project or id")] = None,
+    owner: Annotated[Text | None, Query(description="id of the token that it was submitted with")] = None,
+    source: Annotated[Text | None, Query()] = None,
+    destination: Annotated[Text | None, Query()] = None,
+    after: Annotated[Text | None, Query(description="id of the transfer whose end starts it")] = None,
+    search: Annotated[Text | None, Query(description="part of label, project, source, destination or id")] = None,
+    promise: Annotated[list[Promise] | None, Query(description="how its promise stands")] = None,
+    ended_after: Annotated[Time | None, Query(description="only what has ended since")] = None,
+    sort: Annotated[Sort, Query(description="-: the other way round; what has no such value comes last")] = "-created",
+    count: Annotated[bool, Query(description="say in `total` how many there are in all")] = False,
+    outlook: OutlookWanted = False,
     limit: paging.Limit = 100,
     cursor: paging.Cursor = None,
 ) -> Response:
-    """Transfers, newest first."""
-    wanted = Filter(tuple(str(s) for s in state or ()), project, node, mode, search)
+    """Transfers; without `sort`, the newest first."""
+    states = tuple(str(s) for s in state or ())
+    wanted = Filter(states, project, node, mode, owner, source, destination, after, search, tuple(promise or ()), ended_after)
+    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    behind = paging.decode_key(cursor, sort)
     async with broker.database.transaction() as connection:
-        page = await transfers.list_page(connection, wanted, limit + 1, paging.decode(cursor))
+        now = await promises.look(connection, broker.clock(), broker.clock_limits.silence_us)
+        page = await transfer_lists.page(connection, wanted, order, limit + 1, behind, now)
+        total = await transfer_lists.count(connection, wanted, now) if count else None
         records = await broker.links(connection)
-    following = paging.encode(page[limit - 1].created_us, page[limit - 1].id) if len(page) > limit else None
-    return render.answer({"items": [render.transfer(item, records) for item in page[:limit]], "next": following})
+        shown = [item for _, item in page[:limit]]
+        outlooks = await outlooks_of(connection, shown, now) if outlook else {}
+    following = paging.encode_key(sort, page[limit - 1][0], shown[-1].id) if len(page) > limit else None
+    items = [render.transfer(item, records) | ({"outlook": outlooks[item.id]} if outlook else {}) for item in shown]
+    return render.answer({"items": items, "next": following} | ({"total": total} if count else {}))
 
 
 @router.get("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
-async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
+async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader, outlook: OutlookWanted = False) -> Response:
     found = await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
-        return _answer(found, await broker.links(connection))
+        shown = render.transfer(found, await broker.links(connection))
+        if outlook:
+            now = await promises.look(connection, broker.clock(), broker.clock_limits.silence_us)
+            shown["outlook"] = (await outlooks_of(connection, [found], now))[found.id]
+    return render.answer(shown, headers={"ETag": etag(found.revision)})
 
 
 @router.patch("/transfers/{transfer_id}", response_model=TransferPreview | TransferOut, responses=REFUSALS)
@@ -321,7 +351,8 @@ async def history(transfer_id: TransferId, broker: BrokerDependency, _: Reader, 
     await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
         found = await events.of_subject(connection, transfer_id, limit)
-    return render.answer([render.event(stored) for stored in found])
+        called = await names.of(connection, render.named_in(found))
+    return render.answer([render.event(stored, called) for stored in found])
 
 
 @router.get("/transfers/{transfer_id}/measurements", responses=REFUSALS)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers that every answer carries: what a browser may load and run because of it, and who may embed it."""
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_ALWAYS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    # Not no-referrer: with it browsers send `Origin: null` from our own page, too, and the check of origins would refuse that.
+    "referrer-policy": "same-origin",
+    "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # What is shown to one shall not be kept for the next; what may be kept says so itself.
+    "cache-control": "no-store",
+}
+_ENCODED = tuple((name.encode(), value.encode()) for name, value in _ALWAYS.items())
+
+
+class Headers:
+    """Adds what an answer does not set itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = message["headers"]
+                names = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(header for header in _ENCODED if header[0] not in names)]
+            await send(message)
+
+        await self.app(scope, receive, sent)

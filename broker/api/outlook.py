@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a transfer goes: its promise, its progress against the plan, when it will finish, and whose it is. For people; asked for by `outlook`."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.api.overview_schemas import Promise
+from broker.api.render import Json, time_or_none
+from broker.core.plan import total_rates
+from broker.core.transfer import State
+from broker.predict.finish import LEAST_REPORTS, Step, finish
+from broker.store import hosts, names, promises
+from broker.store.hosts import Reached
+from broker.store.promises import STATUS, Now
+from broker.store.transfers import Transfer
+
+WHY = {
+    "kept": "as planned",
+    "booked_late": "its booking ends later than was promised",
+    "overdue": "it was to have finished",
+    "late": "it finished later than was promised",
+    "failed": "it failed",
+    "not_begun_at_all": "its agents never began",
+    "host_down": "the agent of one of its hosts is silent",
+    "not_begun": "its time has come, and its agents have not begun",
+    "behind": "what is still booked does not suffice for what is left",
+}
+
+
+class OutlookOut(BaseModel):
+    promise: Promise | None = Field(description="null: nothing is promised of it (held, paused, canceled)")
+    why: str | None = Field(description="code behind `promise`")
+    detail: str | None = Field(description="and in words")
+    planned_bytes: int = Field(description="what the plan has carried by now")
+    expected_finish: str | None = Field(description="live and not paused: when it will finish by the model")
+    earliest_finish: str | None = Field(description="with nine in ten chances that it is later, if it goes on as lately")
+    latest_finish: str | None = Field(description="and earlier")
+    model: Literal["plan", "reports"] | None = Field(
+        description="plan: as booked; reports: at the share of the planned rate that the last reports show"
+    )
+    applied_bps: int | None = Field(description="the rate that its sender applied, by its last report")
+    share: float | None = Field(description="of the planned rate, reached lately")
+    owner_name: str = Field(description="name of the token that it was submitted with")
+
+
+async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now: Now) -> dict[str, Json]:
+    """By transfer id, in three queries however many there are."""
+    standing = await promises.of(connection, [record.id for record in records], now)
+    called = await names.of(connection, {record.owner for record in records})
+    moving = [record.id for record in records if record.state is State.ACTIVE and record.mode != "reserve"]
+    reached = await hosts.reached(connection, moving) if moving else {}
+    return {
+        record.id: _outlook(record, standing.get(record.id), reached.get(record.id, []), now.now_us)
+        | {"owner_name": called.get(record.owner, record.owner)}
+        for record in records
+    }
+
+
+def _outlook(record: Transfer, why: str | None, reached: Sequence[Reached], now_us: int) -> Json:
+    shares = [report.rate_bps / report.applied_bps for report in reached]
+    plan = [Step(*step) for step in total_rates(record.segments)]
+    carried = record.carried_by(now_us)
+    planned = carried if record.volume_bytes is None else min(carried, record.volume_bytes)
+    found = None
+    if record.live and not record.paused:
+        by_clock = record.mode == "reserve" or record.volume_bytes is None
+        left = record.booked_bytes - carried if by_clock else (record.volume_bytes or 0) - record.bytes_done
+        found = finish(plan, now_us, left, shares)
+    measured = found is not None and len(shares) >= LEAST_REPORTS
+    return {
+        "promise": None if why is None else STATUS[why],
+        "why": why,
+        "detail": None if why is None else WHY[why],
+        "planned_bytes": planned,
+        "expected_finish": None if found is None else time_or_none(found.expected_us),
+        "earliest_finish": None if found is None else time_or_none(found.earliest_us),
+        "latest_finish": None if found is None else time_or_none(found.latest_us),
+        "model": None if found is None else ("reports" if measured else "plan"),
+        "applied_bps": reached[0].applied_bps if reached else None,
+        "share": round(found.share, 4) if found is not None and measured else None,
+    }

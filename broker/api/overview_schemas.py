@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the overview and of the network's load."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+Promise = Literal["kept", "at_risk", "broken"]
+
+
+class LivePromises(BaseModel):
+    kept: int
+    at_risk: int
+    broken: int
+
+
+class EndedPromises(BaseModel):
+    kept: int
+    broken: int
+
+
+class EndangeredOut(BaseModel):
+    id: str
+    label: str | None
+    project: str | None
+    source: str
+    destination: str
+    state: str
+    priority: int
+    promise: Promise
+    why: str = Field(description="code: host_down, not_begun, behind; booked_late, overdue")
+    detail: str = Field(description="why, in words")
+    promised_finish: str
+    finish: str = Field(description="by the present plan")
+
+
+class PromisesOut(BaseModel):
+    live: LivePromises
+    day: EndedPromises = Field(description="of what ended in the last 24 hours")
+    endangered: list[EndangeredOut] = Field(description="live ones at risk or broken, the most important first; at most 20")
+
+
+class RefusalReason(BaseModel):
+    reason: str = Field(description="code of the problem")
+    hour: int
+    day: int
+
+
+class DecisionsHour(BaseModel):
+    begin: str
+    admitted: int
+    refused: int
+
+
+class DecisionsOut(BaseModel):
+    """What was asked for: in the last 60 minutes, in the last 24 hours, and in each hour of these."""
+
+    admitted_hour: int
+    admitted_day: int
+    refused_hour: int
+    refused_day: int
+    reasons: list[RefusalReason] = Field(description="the most frequent first")
+    hours: list[DecisionsHour] = Field(description="24, the oldest first")
+
+
+class StatesOut(BaseModel):
+    """Live ones now; those that ended in the last 24 hours."""
+
+    HELD: int
+    RESERVED: int
+    ACTIVE: int
+    FINISHED: int
+    FAILED: int
+    CANCELED: int
+    EXPIRED: int
+
+
+class AgentsOut(BaseModel):
+    up: int
+    late: int = Field(description="silent for more than half the time after which an agent counts as down")
+    down: int
+
+
+class BusyLink(BaseModel):
+    id: str
+    source: str
+    target: str
+    capacity_bps: int
+    booked_bps: int
+    share: float | None = Field(description="booked of capacity, now; null: it carries nothing")
+
+
+class LinksNow(BaseModel):
+    number: int
+    busiest: list[BusyLink] = Field(description="at most 20")
+
+
+class OverviewOut(BaseModel):
+    at: str
+    promises: PromisesOut
+    decisions: DecisionsOut
+    transfers: StatesOut
+    agents: AgentsOut
+    links: LinksNow
+
+
+class LinkLoad(BaseModel):
+    id: str
+    shares: list[float | None] = Field(description="of each span the largest share booked; null: the link carries nothing then")
+
+
+class LoadOut(BaseModel):
+    begin: str
+    end: str
+    steps: int
+    links: list[LinkLoad]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/overview: is all well? /v1/network/load: how full is each link, now and in the next hours?"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from broker.api import render
+from broker.api.context import Broker, BrokerDependency, Reader
+from broker.api.fields import Time
+from broker.api.outlook import WHY
+from broker.api.overview_schemas import LoadOut, OverviewOut
+from broker.api.routes.transfers import REFUSALS
+from broker.core.transfer import State
+from broker.core.units import MAX_TIME_US, US_PER_S, format_time
+from broker.desk.problems import Problem
+from broker.store import overview as counts
+from broker.store import promises, refusals
+from broker.store.promises import Endangered
+
+router = APIRouter(prefix="/v1", tags=["overview"])
+
+_HOUR_US = 3600 * US_PER_S
+_DAY_US = 24 * _HOUR_US
+_BUSIEST = 20
+
+
+@router.get("/overview", response_model=OverviewOut, responses=REFUSALS)
+async def overview(broker: BrokerDependency, _: Reader) -> Response:
+    """Promises kept, at risk and broken; what was admitted and refused, and why; transfers, agents, links."""
+    now_us, silence_us = broker.clock(), broker.clock_limits.silence_us
+    day_us = now_us - _DAY_US
+    async with broker.database.transaction() as connection:
+        now = await promises.look(connection, now_us, silence_us)
+        standing = await promises.count(connection, now, day_us)
+        endangered = (
+            await promises.endangered(connection, now) if standing.live[promises.AT_RISK] or standing.live[promises.BROKEN] else []
+        )
+        hours = await counts.decisions(connection, day_us, _HOUR_US, 24)
+        reasons = await refusals.by_reason(connection, now_us - _HOUR_US, day_us)
+        states = await counts.by_state(connection, day_us)
+        agents = await counts.agents(connection, now_us - silence_us // 2, now_us - silence_us)
+    shown = {
+        "at": format_time(now_us),
+        "promises": {"live": standing.live, "day": standing.ended, "endangered": [_endangered(item) for item in endangered]},
+        "decisions": {
+            "admitted_hour": hours[-1].admitted,
+            "admitted_day": sum(hour.admitted for hour in hours),
+            "refused_hour": hours[-1].refused,
+            "refused_day": sum(hour.refused for hour in hours),
+            "reasons": [{"reason": reason, "hour": hour, "day": day} for reason, (hour, day) in reasons.items()],
+            "hours": [
+                {"begin": format_time(begin), "admitted": admitted, "refused": refused} for begin, admitted, refused in hours
+            ],
+        },
+        "transfers": {str(state): states.get(str(state), 0) for state in State},
+        "agents": agents._asdict(),
+        "links": await _links(broker, now_us),
+    }
+    return render.answer(shown)
+
+
+def _endangered(item: Endangered) -> render.Json:
+    return {
+        "id": item.id,
+        "label": item.label,
+        "project": item.project,
+        "source": item.source,
+        "destination": item.destination,
+        "state": item.state,
+        "priority": item.priority,
+        "promise": promises.STATUS[item.why],
+        "why": item.why,
+        "detail": WHY[item.why],
+        "promised_finish": format_time(item.promised_us),
+        "finish": format_time(item.finish_us),
+    }
+
+
+async def _links(broker: Broker, now_us: int) -> render.Json:
+    loads = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
+    books = await broker.lookout.books()
+    busiest = sorted(loads, key=lambda link_id: (-(loads[link_id] or 0.0), link_id))[:_BUSIEST]
+    rows = []
+    for link_id in busiest:
+        record = books.records.get(link_id)
+        if record is None:  # gone since
+            continue
+        calendar = books.calendars[link_id]
+        capacity = next(rate for at, rate in reversed(calendar.capacity) if at <= now_us)
+        rows.append({
+            "id": link_id,
+            "source": record.link.source,
+            "target": record.link.target,
+            "capacity_bps": capacity,
+            "booked_bps": capacity - calendar.free_at(now_us),
+            "share": loads[link_id],
+        })  # fmt: skip
+    return {"number": len(loads), "busiest": rows}
+
+
+@router.get("/network/load", response_model=LoadOut, responses=REFUSALS)
+async def load(
+    broker: BrokerDependency,
+    _: Reader,
+    at: Annotated[
+        Time | None, Query(description="one instant, in place of `from`, `to` and `steps`; the past counts as now")
+    ] = None,
+    begin: Annotated[Time | None, Query(alias="from", description="default, and where it lies in the past: now")] = None,
+    end: Annotated[Time | None, Query(alias="to", description="default: 24 h later")] = None,
+    steps: Annotated[int, Query(ge=1, le=1000, description="equal spans of time")] = 96,
+) -> Response:
+    """The largest share booked of every link, in each span of time: one answer for a map that moves."""
+    now_us = broker.clock()
+    if at is not None:
+        begin_us, steps = max(at, now_us), 1
+        end_us = begin_us + 1
+    else:
+        begin_us = max(now_us if begin is None else begin, now_us)
+        end_us = min(begin_us + _DAY_US, MAX_TIME_US) if end is None else end
+    if end_us - begin_us < steps:
+        raise Problem.of_field("to", "must lie after `from`, and after now")
+    found = await broker.lookout.load(begin_us, end_us, steps)
+    links = [{"id": link_id, "shares": shares} for link_id, shares in found]
+    return render.answer({"begin": format_time(begin_us), "end": format_time(end_us), "steps": steps, "links": links})

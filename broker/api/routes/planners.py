@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/v1/planners: which there are, and what each does."""
+
+import inspect
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from broker.api import render
+from broker.api.context import Reader
+from broker.api.routes.transfers import REFUSALS
+from broker.planners import DEFAULT_PLANNER, PLANNERS
+from broker.planners.signature import JointPlanner, Planner
+
+router = APIRouter(prefix="/v1/planners", tags=["transfers"])
+
+
+class PlannerOut(BaseModel):
+    name: str
+    about: str = Field(description="in one sentence")
+    books: bool = Field(description="false: it predicts and compares, and what it answers is never booked")
+    joint: bool = Field(description="those of one batch are planned together")
+    default: bool
+
+
+@router.get("", response_model=list[PlannerOut], responses=REFUSALS)
+async def list_planners(_: Reader) -> Response:
+    return render.answer([
+        {
+            "name": name,
+            "about": _about(planner),
+            "books": planner.books,
+            "joint": isinstance(planner, JointPlanner),
+            "default": name == DEFAULT_PLANNER,
+        }
+        for name, planner in PLANNERS.items()
+    ])  # fmt: skip
+
+
+def _about(planner: Planner) -> str:
+    """As its file begins."""
+    module = inspect.getmodule(type(planner))
+    return ((module and module.__doc__) or "").strip().split("\n")[0].strip("`")

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Series on top of each other, and few instead of many.
+
+/** Running sums: the first is at the bottom. What is unknown adds nothing. */
+export function stacked(values: readonly Float64Array[]): Float64Array[] {
+  const sums: Float64Array[] = [];
+  for (const layer of values) {
+    const below = sums.at(-1);
+    const sum = new Float64Array(layer.length);
+    for (let i = 0; i < layer.length; i += 1) {
+      const value = layer[i]!;
+      sum[i] = (below ? below[i]! : 0) + (value === value ? value : 0); // NaN is not equal to itself
+    }
+    sums.push(sum);
+  }
+  return sums;
+}
+
+export interface Named {
+  key: string;
+  label: string;
+  values: Float64Array;
+}
+
+/** The `count` series with the largest area over `x`, and one more, "others", with the sum of the rest when there is one. */
+export function top(series: readonly Named[], count: number, x: ArrayLike<number>): Named[] {
+  const ranked = series.map((one) => ({ one, area: area(one.values, x) })).sort((a, b) => b.area - a.area);
+  const kept = ranked.slice(0, count).map(({ one }) => one);
+  const rest = ranked.slice(count).map(({ one }) => one);
+  if (rest.length === 0) return kept;
+  const values = stacked(rest.map((one) => one.values)).at(-1)!;
+  return [...kept, { key: "others", label: `${rest.length} others`, values }];
+}
+
+function area(values: ArrayLike<number>, x: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i + 1 < values.length; i += 1) {
+    const value = values[i]!;
+    if (value === value) sum += value * (x[i + 1]! - x[i]!);
+  }
+  return sum;
+}

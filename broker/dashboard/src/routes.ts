@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every address of the page: how to write it, and which view shows it. A view is a chunk of its own, fetched when it is first shown.
+import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+
+const part = encodeURIComponent;
+
+export const to = {
+  overview: () => "/",
+  links: () => "/links",
+  link: (id: string) => `/links/${part(id)}`,
+  transfers: () => "/transfers",
+  transfer: (id: string) => `/transfers/${part(id)}`,
+  schedule: () => "/schedule",
+  hosts: () => "/hosts",
+  host: (name: string) => `/hosts/${part(name)}`,
+  request: () => "/request",
+  jobs: () => "/jobs",
+  job: (kind: string, id: string) => `/jobs/${part(kind)}/${part(id)}`,
+  access: () => "/access",
+  audit: () => "/audit",
+  signin: () => "/signin",
+} as const;
+
+/** What a view gets: the parts of its address, decoded. `ViewProps<"id">` for /links/:id. */
+export interface ViewProps<Names extends string = never> {
+  params: Readonly<Record<Names, string>>;
+}
+
+export interface Route {
+  pattern: string;
+  /** In the navigation and as the title of the window. */
+  title: string;
+  navigation?: true;
+  view: LazyExoticComponent<ComponentType<ViewProps<string>>>;
+}
+
+export const routes: readonly Route[] = [
+  { pattern: "/", title: "Overview", navigation: true, view: lazy(() => import("./views/overview")) },
+  { pattern: "/links", title: "Links", navigation: true, view: lazy(() => import("./views/links")) },
+  { pattern: "/links/:id", title: "Link", view: lazy(() => import("./views/link")) },
+  { pattern: "/transfers", title: "Transfers", navigation: true, view: lazy(() => import("./views/transfers")) },
+  { pattern: "/transfers/:id", title: "Transfer", view: lazy(() => import("./views/transfer")) },
+  { pattern: "/schedule", title: "Schedule", navigation: true, view: lazy(() => import("./views/schedule")) },
+  { pattern: "/hosts", title: "Hosts", navigation: true, view: lazy(() => import("./views/hosts")) },
+  { pattern: "/hosts/:id", title: "Host", view: lazy(() => import("./views/host")) },
+  { pattern: "/request", title: "Request", navigation: true, view: lazy(() => import("./views/request")) },
+  { pattern: "/jobs", title: "Jobs", navigation: true, view: lazy(() => import("./views/jobs")) },
+  { pattern: "/jobs/:kind/:id", title: "Job", view: lazy(() => import("./views/job")) },
+  { pattern: "/access", title: "Access", navigation: true, view: lazy(() => import("./views/access")) },
+  { pattern: "/audit", title: "Audit", navigation: true, view: lazy(() => import("./views/audit")) },
+  { pattern: "/signin", title: "Sign in", view: lazy(() => import("./views/signin")) },
+];
+
+export interface Match {
+  route: Route;
+  params: Record<string, string>;
+}
+
+export function match(path: string): Match | undefined {
+  for (const route of routes) {
+    const params = paramsOf(route.pattern, path);
+    if (params) return { route, params };
+  }
+  return undefined;
+}
+
+/** paramsOf("/jobs/:kind/:id", "/jobs/plan/job_1") -> { kind: "plan", id: "job_1" } */
+export function paramsOf(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split("/");
+  const given = path.replace(/(.)\/$/, "$1").split("/");
+  if (wanted.length !== given.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, name] of wanted.entries()) {
+    const value = decoded(given[index] ?? "");
+    if (name.startsWith(":") && value) params[name.slice(1)] = value;
+    else if (name !== value) return undefined;
+  }
+  return params;
+}
+
+function decoded(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Light, dark, or as the system says. The choice is in a cookie that ends with the browser, because nothing is kept in local storage.
+import { createStore, useStore } from "./store";
+
+export const THEMES = ["system", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+const COOKIE = "bwb_theme";
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+function remembered(): Theme {
+  const found = new RegExp(`(?:^|; )${COOKIE}=(\\w+)`).exec(document.cookie)?.[1];
+  return THEMES.find((theme) => theme === found) ?? "system";
+}
+
+const chosen = createStore<Theme>(remembered());
+/** What is on the screen, for what is drawn rather than styled. */
+const shown = createStore<"light" | "dark">("light");
+
+function apply(): void {
+  const theme = chosen.get();
+  if (theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+  shown.set(theme === "system" ? (dark.matches ? "dark" : "light") : theme);
+}
+
+apply();
+dark.addEventListener("change", apply);
+
+export const useTheme = (): Theme => useStore(chosen);
+export const useShownTheme = (): "light" | "dark" => useStore(shown);
+
+export function setTheme(theme: Theme): void {
+  document.cookie = `${COOKIE}=${theme}; path=/; SameSite=Strict`;
+  chosen.set(theme);
+  apply();
+}

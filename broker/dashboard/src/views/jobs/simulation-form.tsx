@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// "What if": the same made-up traffic through several planners, on the broker's own network or another.
+import { useMemo } from "react";
+import { newKey, post } from "../../api/client";
+import type { Job } from "../../api/types";
+import { invalidate, useAction } from "../../api/use";
+import { SIMULATED } from "../../format/planners";
+import { navigate } from "../../router";
+import { to } from "../../routes";
+import { Button, Card, Refusal } from "../../ui";
+import { useUrlState } from "../../url-state";
+import { documentOf, fieldOf, SPECIFICATION, type Specification } from "./specification";
+import { Rules, Traffic } from "./simulation-parts";
+
+export interface SpecificationProps {
+  form: Specification;
+  set: (change: Partial<Specification>) => void;
+  wrong: (field: keyof Specification) => string | undefined;
+}
+
+export function SimulationForm({ onClose }: { onClose: () => void }) {
+  const [form, setForm] = useUrlState(SPECIFICATION);
+  const { document, mistakes } = useMemo(() => documentOf(form), [form]);
+  const start = useAction(() => post<Job>("/v1/simulations", document, { key: newKey() }));
+  const run = async (): Promise<void> => {
+    const job = await start.run();
+    if (!job) return;
+    invalidate("/v1/simulations");
+    navigate(to.job(job.kind, job.id));
+  };
+  const set = (change: Partial<Specification>): void => {
+    start.reset();
+    setForm(change);
+  };
+  const wrong = (field: keyof Specification): string | undefined =>
+    mistakes.find((mistake) => mistake.field === field)?.detail ?? start.problem?.errors.find((error) => fieldOf(error.field) === field)?.detail;
+  const actions = (
+    <>
+      <Button onClick={onClose}>Close</Button>
+      <Button kind="primary" busy={start.busy} disabled={mistakes.length > 0} onClick={() => void run()}>
+        Start simulation
+      </Button>
+    </>
+  );
+  return (
+    <Card title="New simulation" actions={actions}>
+      <Refusal problem={start.problem} />
+      <form className="stack" aria-label="Simulation" noValidate onSubmit={(event) => event.preventDefault()}>
+        <Planners form={form} set={set} wrong={wrong} />
+        <Traffic form={form} set={set} wrong={wrong} />
+        <Rules form={form} set={set} wrong={wrong} />
+      </form>
+    </Card>
+  );
+}
+
+function Planners({ form, set, wrong }: SpecificationProps) {
+  const names = SIMULATED.map((planner) => planner.name);
+  const toggle = (name: string, on: boolean): void => set({ planners: names.filter((one) => (one === name ? on : form.planners.includes(one))) });
+  return (
+    <fieldset className="jobs-planners">
+      <legend>Planners to compare</legend>
+      {SIMULATED.map(({ name, title, does }) => (
+        <label key={name} title={does}>
+          <input type="checkbox" checked={form.planners.includes(name)} onChange={(event) => toggle(name, event.target.checked)} />
+          {title}
+        </label>
+      ))}
+      {wrong("planners") && <span className="field-error">{wrong("planners")}</span>}
+    </fieldset>
+  );
+}

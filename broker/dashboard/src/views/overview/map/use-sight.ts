@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+import { useEffect, useRef, useState } from "react";
+import { read, written, type Sight } from "./camera";
+import type { Box } from "./plane";
+
+const REST_MS = 300; // browsers slow down who writes the address at every notch of a wheel
+
+/** What of the map is seen, and in the URL as `text` once the hand rests. */
+export function useSight(text: string, onText: (text: string) => void, box: Box): [Sight, (change: (sight: Sight) => Sight) => void] {
+  const [sight, setSight] = useState(() => read(text, box));
+  const latest = useRef({ text, onText });
+  useEffect(() => {
+    latest.current = { text, onText };
+  });
+  const own = useRef(text);
+  useEffect(() => {
+    if (text !== own.current) setSight(read(text, box)); // somebody else wrote it: the back button, a link
+    own.current = text;
+  }, [text, box]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const now = written(sight);
+      if (now === latest.current.text) return;
+      own.current = now;
+      latest.current.onText(now);
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [sight]);
+  return [sight, setSight];
+}

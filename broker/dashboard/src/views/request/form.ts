@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked for, in its three forms: the state of the page (and so its URL), and the body of POST /v1/transfers.
+import type { Schemas } from "../../api/types";
+import { flag, list, maybe, number, oneOf, text, type Codec, type StateOf } from "../../url-state";
+
+export type TransferBody = Schemas["TransferRequest"];
+
+const maybeText = (): Codec<string | null> => ({ fallback: null, read: ([first]) => first || undefined, write: (value) => (value ? [value] : []) });
+
+/** RFC 3339. What is no instant is as if it were not there. */
+const instant = (): Codec<string | null> => ({ ...maybeText(), read: ([first]) => (first && !Number.isNaN(Date.parse(first)) ? first : undefined) });
+
+/** A list that is not empty unless somebody has emptied it: then the URL says `none`. */
+const chosen = (fallback: readonly string[]): Codec<readonly string[]> => ({
+  fallback,
+  read: (texts) => texts.filter((one) => one !== "none"),
+  write: (value) => (value.length > 0 ? [...value] : ["none"]),
+});
+
+export const DEFAULT_PATHS = 4; // as the broker's
+export const COMPARED = ["vbls", "fbls", "spaghetti", "alap"] as const;
+
+/** Names as in the API, so that a URL can be read, and written by a program. */
+export const FORM = {
+  source: text(),
+  destination: text(),
+  size: oneOf(["volume", "duration"], "volume"),
+  volume_bytes: maybe(),
+  duration_s: maybe(),
+  not_before: instant(),
+  deadline: instant(),
+  rate_max_bps: maybe(),
+  rate_min_bps: maybe(),
+  priority: number(0),
+  planner: text("vbls"),
+  compare: chosen(COMPARED),
+  paths: number(DEFAULT_PATHS),
+  path: list(),
+  split: flag(),
+  shortest_segment_s: maybe(),
+  most_segments: maybe(),
+  best_effort: flag(),
+  preempt: flag(),
+  hold: flag(),
+  mode: oneOf(["auto", "reserve", "managed", "wrapped", "observed"], "auto"),
+  file: text(),
+  destination_file: text(),
+  overwrite: flag(),
+  verify: flag(true),
+  mechanism: oneOf(["auto", "pacing", "htb", "fq", "window", "userland"], "auto"),
+  protocol: oneOf(["tcp", "udp"], "tcp"),
+  address: text(),
+  source_ports: text(),
+  destination_ports: text(),
+  label: text(),
+  project: text(),
+};
+
+export type Form = StateOf<typeof FORM>;
+export type Change = Partial<Form>;
+
+/** What must be said before anybody can be asked. */
+export function missing(form: Form): string[] {
+  const size = form.size === "volume" ? form.volume_bytes : form.duration_s;
+  return [form.source || "source", form.destination || "destination", size ?? (form.size === "volume" ? "volume" : "duration")].filter(
+    (one): one is string => one === "source" || one === "destination" || one === "volume" || one === "duration",
+  );
+}
+
+/** The booking as the API takes it: what is not asked for is left out. Undefined while something is missing. */
+export function bodyOf(form: Form): TransferBody | undefined {
+  if (missing(form).length > 0) return undefined;
+  const body = {
+    source: form.source,
+    destination: form.destination,
+    ...(form.size === "volume" ? { volume_bytes: form.volume_bytes } : { duration_s: form.duration_s }),
+    not_before: form.not_before,
+    deadline: form.deadline,
+    rate_max_bps: form.rate_max_bps,
+    rate_min_bps: form.rate_min_bps,
+    priority: form.priority || null,
+    planner: form.planner,
+    paths: form.paths === DEFAULT_PATHS ? null : form.paths,
+    path: form.path.length > 0 ? form.path : null,
+    split: form.split || null,
+    shortest_segment_s: form.shortest_segment_s,
+    most_segments: form.most_segments,
+    best_effort: form.best_effort || null,
+    preempt: form.preempt || null,
+    hold: form.hold || null,
+    mode: form.mode === "auto" ? null : form.mode,
+    mechanism: form.mechanism === "auto" ? null : form.mechanism,
+    payload: payloadOf(form),
+    label: form.label || null,
+    project: form.project || null,
+  };
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null)) as unknown as TransferBody;
+}
+
+function payloadOf(form: Form): Partial<Schemas["Payload"]> | null {
+  if (form.mode === "observed") {
+    const { protocol, address, source_ports, destination_ports } = form;
+    return { match: { protocol, address: address || null, source_ports: source_ports || null, destination_ports: destination_ports || null } };
+  }
+  if (form.file === "" || form.mode === "reserve" || form.mode === "wrapped") return null;
+  return { path: form.file, destination_path: form.destination_file || null, overwrite: form.overwrite, verify: form.verify };
+}
+
+/** The question of POST /v1/quotes: the planners to compare, the chosen one among them. Asked anew only when it differs. */
+export function questionOf(form: Form): Schemas["QuoteRequest"] | undefined {
+  const body = bodyOf(form);
+  // Names alone change no answer.
+  return body && { ...body, label: undefined, project: undefined, planners: [...new Set([...form.compare, form.planner])] };
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A copy of every link's gamma(t) to look at, beside the desk's own: brought up to date from the ledger when somebody looks, without a lock.
+
+What it says was true when it was read, and nothing is ever planned on it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from broker.core.calendar import Calendar
+from broker.core.scans import Int64Array
+from broker.desk.books import Books
+from broker.store import bookings
+from broker.store.bookings import Head
+from broker.store.session import Database
+
+
+class Load(NamedTuple):
+    """Of each span of time the instant with the largest share booked, as that share; None where the link carries nothing at all."""
+
+    link_id: str
+    shares: list[float | None]
+
+
+class Lookout:
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database = database
+        self._clock = clock
+        self._books = Books()
+        self._looking = asyncio.Lock()
+
+    async def books(self) -> Books:
+        """For reading, before the next `await`."""
+        async with self._looking:
+            async with self._database.transaction() as connection:
+                if await bookings.topology_version(connection) != self._books.topology_version:
+                    await self._books.load_topology(connection)
+                versions = await bookings.heads(connection)
+                heads = {name: Head(version, 0) for name, version in versions.items() if name in self._books.calendars}
+                await self._books.catch_up(connection, heads, self._clock())
+            return self._books
+
+    async def load(self, begin_us: int, end_us: int, steps: int) -> list[Load]:
+        """Every link's, on [begin, end) in so many equal spans. The past before now is not known here."""
+        edges = begin_us + (end_us - begin_us) * np.arange(steps, dtype=np.int64) // steps
+        books = await self.books()
+        return [Load(link_id, _shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
+
+
+def _shares(calendar: Calendar, edges: Int64Array, end_us: int) -> list[float | None]:
+    capacity_times = np.array([at for at, _ in calendar.capacity], np.int64)
+    capacity_rates = np.array([rate for _, rate in calendar.capacity], np.int64)
+    times, free = calendar.times[: calendar.n], calendar.free[: calendar.n]
+    changes = np.concatenate((times, capacity_times))
+    inside = changes[(changes > edges[0]) & (changes < end_us)]
+    instants = np.unique(np.concatenate((edges, inside)))
+    capacity = capacity_rates[np.searchsorted(capacity_times, instants, side="right") - 1]
+    booked = capacity - free[np.searchsorted(times, instants, side="right") - 1]
+    shares = np.where(capacity > 0, booked / np.maximum(capacity, 1), np.where(booked > 0, 1.0, -1.0))
+    highest = np.maximum.reduceat(shares, np.searchsorted(instants, edges))
+    return [None if share < 0 else round(share, 4) for share in highest.tolist()]

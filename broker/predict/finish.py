@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When will a transfer that is under way finish? From its plan, and from how much of the planned rate it has reached lately.
+
+The model: it goes on reaching a constant share of the planned rate. The share is the median of the last reports; the spread of the answer
+comes from their first and last decile. After the end of the plan the mean planned rate is taken to go on, as rest is booked anew.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from broker.core.units import MICROBITS_PER_BYTE
+
+LEAST_REPORTS = 3  # of fewer, the shares say nothing
+_LEAST_SHARE = 0.001
+
+
+class Step(NamedTuple):
+    begin_us: int
+    end_us: int
+    rate_bps: int
+
+
+class Finish(NamedTuple):
+    earliest_us: int
+    expected_us: int
+    latest_us: int
+    share: float  # of the planned rate, on which `expected_us` rests
+
+
+def finish(plan: Sequence[Step], now_us: int, left_bytes: int, shares: Sequence[float]) -> Finish | None:
+    """`plan`: in order of time, not overlapping. None where it does not move, and where nothing is planned."""
+    ordered = sorted(min(share, 1.0) for share in shares) if len(shares) >= LEAST_REPORTS else [1.0]
+    slow, middle, fast = (ordered[round(part * (len(ordered) - 1))] for part in (0.1, 0.5, 0.9))
+    times = [_at(plan, now_us, left_bytes, share) for share in (fast, middle, slow)]
+    earliest, expected, latest = times
+    if earliest is None or expected is None:
+        return None
+    return Finish(earliest, expected, expected if latest is None else latest, middle)
+
+
+def _at(plan: Sequence[Step], now_us: int, left_bytes: int, share: float) -> int | None:
+    if left_bytes <= 0:
+        return now_us
+    if share < _LEAST_SHARE or not plan:
+        return None
+    left = left_bytes * MICROBITS_PER_BYTE / share
+    end_us = now_us
+    for begin, end, rate in plan:
+        start = max(begin, now_us)
+        if end <= start or rate <= 0:
+            continue
+        if rate * (end - start) >= left:
+            return start + round(left / rate)
+        left -= rate * (end - start)
+        end_us = end
+    carried = sum(rate * (end - begin) for begin, end, rate in plan)
+    return end_us + round(left * sum(end - begin for begin, end, _ in plan) / carried) if carried else None

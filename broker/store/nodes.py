@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes as people see them: a name, and a place on the map. Links name nodes whether or not anything is known of them here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.store import bulk
+from broker.store.tables import nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A row of `nodes`. Degrees: north and east are positive."""
+
+    id: str
+    name: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+_COLUMNS = tuple(field.name for field in fields(Node))
+
+
+async def known(connection: AsyncConnection) -> dict[str, Node]:
+    rows = await connection.execute(select(*(nodes.c[name] for name in _COLUMNS)).order_by(nodes.c.id))
+    return {row.id: Node(*row) for row in rows}
+
+
+async def put(connection: AsyncConnection, given: Sequence[Node]) -> None:
+    """Nodes as they shall be from now on, new ones and known ones."""
+    await forget(connection, [node.id for node in given])
+    await bulk.append(connection, nodes, _COLUMNS, [[getattr(node, name) for name in _COLUMNS] for node in given])
+
+
+async def forget(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    await connection.execute(delete(nodes).where(nodes.c.id == func.any(list(ids))))
