@@ -58,7 +58,7 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
 	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \
 	  'browser: $(BIN)/python -m pytest -q $(BROWSER)' \
-  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
+	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
 	  'go: cd agents && $(GO) test -p 1 ./...'
 
 bench: build ## figures, as one JSON object

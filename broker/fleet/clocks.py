@@ -6,11 +6,17 @@ nothing else keeps them apart. All other plans hold without: agents keep away fr
 wait for a word.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from broker.core.units import US_PER_S
+from broker.desk.admit import Ask
 from broker.desk.problems import Problem
+from broker.desk.turns import TAKES_TURNS
+from broker.store import hosts
 from broker.store.hosts import Host
 
 
@@ -52,3 +58,14 @@ def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
     error_us = None if host.clock is None else host.clock["error_us"]
     problem.more |= {"host": host.name, "error_us": error_us, "limit_us": limits.error_us}
     return problem
+
+
+def begins_by_clock(ask: Ask) -> bool:
+    """Those that take turns may get their predecessor when they are planned."""
+    return relies_on_clock(ask.after or (ask.id if ask.planner == TAKES_TURNS else None), ask.signal)
+
+
+async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, limits: Limits) -> list[Ask]:
+    """The asks; those that their source's clock is not good enough for carry the refusal."""
+    known = await hosts.get_many(connection, {ask.source for ask in asks if begins_by_clock(ask)})
+    return [replace(ask, unfit=refusal(known.get(ask.source), now_us, limits)) if begins_by_clock(ask) else ask for ask in asks]

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request, Response
 
 from broker.api import render, sse
+from broker.api.agent_schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.arrival import server_times
 from broker.api.context import Agent, Broker, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.wakeups import host_topic
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments

@@ -13,8 +13,8 @@ from broker.api import paging, render, sse
 from broker.api.callers import caller
 from broker.api.context import Broker, BrokerDependency, Operator, Reader
 from broker.api.fields import Text, Time
+from broker.api.operator_schemas import AuditLogPage
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import AuditLogPage
 from broker.api.wakeups import EVENTS
 from broker.core.units import format_time
 from broker.desk.problems import Problem

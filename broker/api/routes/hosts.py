@@ -5,8 +5,8 @@ from fastapi import APIRouter, Response
 
 from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
+from broker.api.operator_schemas import EnrolmentTokenBody, HostChangeBody, HostOut
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import EnrolmentTokenBody, HostChangeBody, HostOut
 from broker.core.units import format_time
 from broker.desk.links import RemoveHost
 from broker.desk.problems import Problem

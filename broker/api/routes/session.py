@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from broker.api import render
 from broker.api.callers import check_origin, clear_cookie, cookie_secret, set_cookie, signed_in
 from broker.api.context import BrokerDependency, Reader
+from broker.api.operator_schemas import SessionBody, SessionOut
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import ProblemOut, SessionBody, SessionOut
+from broker.api.schemas import ProblemOut
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Principal

@@ -5,8 +5,8 @@ from fastapi import APIRouter, Response
 
 from broker.api import render
 from broker.api.context import Administrator, BrokerDependency
+from broker.api.operator_schemas import TokenBody, TokenInUse, TokenOut
 from broker.api.routes.transfers import REFUSALS
-from broker.api.schemas import TokenBody, TokenInUse, TokenOut
 from broker.desk.problems import Problem
 from broker.fleet import tokens
 from broker.store import access, transfers

@@ -5,20 +5,21 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import APIRouter, Body, Header, Query, Response
 from fastapi import Request as HttpRequest
 
 from broker.api import paging, render
+from broker.api.asking import ask, asks, microseconds
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
 from broker.api.fields import Text, Time
+from broker.api.operator_schemas import EventOut
 from broker.api.outlook import outlooks as outlooks_of
 from broker.api.overview_schemas import Promise
 from broker.api.schemas import (
     BatchOut,
-    EventOut,
     ProblemOut,
     QuoteRequest,
     QuotesOut,
@@ -28,16 +29,15 @@ from broker.api.schemas import (
     TransferPreview,
     TransferRequest,
 )
-from broker.core.request import NO_OPTIONS, Options
+from broker.core.request import Options
 from broker.core.transfer import Action, State
-from broker.core.units import US_PER_S, format_time
+from broker.core.units import format_time
 from broker.desk.admit import Admit, Ask, Quote, asked_links
 from broker.desk.change import Change, OneTransfer, Pause, Resume
 from broker.desk.command import Command, Preview
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
-from broker.desk.turns import TAKES_TURNS
 from broker.fleet import clocks
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
@@ -77,93 +77,26 @@ _NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "p
 _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
-def ask(body: TransferRequest, transfer_id: str, batch: Sequence[str] | None = None) -> Ask:
-    """`batch`: the ids of the items before it, of a batch. Raises Problem for an index in `after` that is none of them."""
-    after = body.after
-    if isinstance(after, int):
-        if batch is None:
-            raise Problem.of_field("after", "an index is for batches; name the transfer that ends first by its id")
-        if after >= len(batch):
-            raise Problem.of_field(f"{len(batch)}.after", f"{after} is no earlier item of the batch; they count from 0")
-        after = batch[after]
-    return Ask(
-        id=transfer_id,
-        source=body.source,
-        destination=body.destination,
-        volume_bytes=body.volume_bytes,
-        duration_us=_microseconds(body.duration_s),
-        rate_max_bps=body.rate_max_bps,
-        rate_min_bps=body.rate_min_bps,
-        not_before_us=body.not_before,
-        deadline_us=body.deadline,
-        priority=body.priority,
-        planner=body.planner,
-        project=body.project,
-        label=body.label,
-        hold=body.hold,
-        mode=body.mode,
-        payload=None if body.payload is None else body.payload.model_dump(),
-        mechanism=body.mechanism,
-        after=after,
-        signal=None if body.signal is None else body.signal.model_dump(),
-        metadata=body.metadata,
-        options=_options(body),
-        best_effort=body.best_effort,
-        preempt=body.preempt,
-    )
-
-
-def _asks(bodies: Sequence[TransferRequest], broker: Broker) -> list[Ask]:
-    ids = [broker.new_id("tr") for _ in bodies]
-    return [ask(body, ids[index], ids[:index] if isinstance(body.after, int) else ()) for index, body in enumerate(bodies)]
-
-
-def _microseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * US_PER_S)
-
-
-def _options(body: TransferRequest) -> Options:
-    options = Options(
-        body.paths,
-        None if body.path is None else tuple(body.path),
-        body.split,
-        _microseconds(body.shortest_segment_s),
-        body.most_segments,
-    )
-    return NO_OPTIONS if options == NO_OPTIONS else options
-
-
-def _begins_by_clock(item: Ask) -> bool:
-    """Those that take turns may get their predecessor when they are planned."""
-    return clocks.relies_on_clock(item.after or (item.id if item.planner == TAKES_TURNS else None), item.signal)
-
-
-async def _fit(asks: list[Ask], broker: Broker) -> list[Ask]:
-    """The asks; those that a host's clock is not good enough for say so."""
-    timed = {item.source for item in asks if _begins_by_clock(item)}
-    if not timed:
-        return asks
+async def _judged(given: list[Ask], broker: Broker) -> list[Ask]:
+    """Those that a host's clock is not good enough for say so."""
+    if not any(clocks.begins_by_clock(item) for item in given):
+        return given
     async with broker.database.transaction() as connection:
-        known = await hosts.get_many(connection, timed)
-    now_us = broker.clock()
-    return [
-        replace(item, unfit=clocks.refusal(known.get(item.source), now_us, broker.clock_limits)) if _begins_by_clock(item) else item
-        for item in asks
-    ]
+        return await clocks.judge(connection, given, broker.clock(), broker.clock_limits)
 
 
-async def _admission(broker: Broker, caller: Principal, asks: Sequence[Ask], key: Key | None) -> Admit:
+async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], key: Key | None) -> Admit:
     """The command for these asks; where some preempt, with those that may have to give way."""
-    preempting = [item for item in asks if item.preempt]
+    preempting = [item for item in asked if item.preempt]
     if not preempting:
-        return Admit(asks, caller.id, broker.policy, key)
+        return Admit(asked, caller.id, broker.policy, key)
     if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
         raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
     links = asked_links(preempting, broker.desk.books)
     highest = max(item.priority for item in preempting)
     async with broker.database.transaction() as connection:
         candidates = await transfers.displaceable(connection, links, highest, broker.clock())
-    return AdmitByPreemption(asks, caller.id, broker.policy, key, candidates)
+    return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates)
 
 
 def _key(principal: Principal, given: str | None, body: bytes, route: str) -> Key | None:
@@ -192,8 +125,8 @@ async def submit(
     """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
-        asks = await _fit([ask(body, broker.new_id("tr"))], broker)
-        results = await broker.desk.submit(await _admission(broker, caller, asks, key))
+        asked = await _judged([ask(body, broker.new_id("tr"))], broker)
+        results = await broker.desk.submit(await _admission(broker, caller, asked, key))
     _count(broker, results)
     result = results[0]
     if isinstance(result, Problem):
@@ -222,8 +155,8 @@ async def submit_batch(
         )
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asks = await _fit(_asks(body, broker), broker)
-        results = await broker.desk.submit(await _admission(broker, caller, asks, key))
+        asked = await _judged(asks(body, [broker.new_id("tr") for _ in body]), broker)
+        results = await broker.desk.submit(await _admission(broker, caller, asked, key))
     _count(broker, results)
     records = broker.desk.books.records
     return render.answer({"items": [render.batch_item(result, records) for result in results]})
@@ -233,7 +166,7 @@ async def submit_batch(
 async def quote(body: QuoteRequest, broker: BrokerDependency, _: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else body.planners or [body.planner]
-    asked = await _fit([ask(body, "quote")], broker)
+    asked = await _judged([ask(body, "quote")], broker)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy))
     records = broker.desk.books.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
@@ -306,7 +239,7 @@ async def change(
         if value is None and name in _NEVER_NULL:
             raise Problem.of_field(name, "cannot be null")
         if name in ("duration_s", "shortest_segment_s"):
-            value = _microseconds(value)
+            value = microseconds(value)
         elif name == "path" and value is not None:
             value = tuple(value)
         inside = _INSIDE.get(name, name)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts, tokens, sessions and the audit log: bodies, and the shapes of answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from broker.api.fields import Body, HostName, Name, Rate, Text, Time
+from broker.fleet.tokens import Scope
+
+
+class TokenBody(Body):
+    name: Text = Field(min_length=1)
+    scopes: list[Literal[Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN]] = Field(min_length=1, max_length=4)
+    expires: Time | None = None
+
+
+class SessionBody(Body):
+    token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)] = Field(description="bwb_...")
+
+
+class EnrolmentTokenBody(Body):
+    host: HostName
+    node: Name
+    nic_bps: Rate
+    ttl_s: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] = 3600
+
+
+class HostChangeBody(Body):
+    drained: bool = Field(strict=True, description="a drained host takes no new transfers")
+
+
+class HostClock(BaseModel):
+    """What an agent said last of its clock, and what the broker makes of it."""
+
+    offset_us: int = Field(description="broker time minus the host's own wall clock")
+    error_us: int = Field(description="bound of the error with which the agent knows broker time, when it said so")
+    adjtimex_error_us: int | None = Field(description="what the host's kernel estimates of its own clock")
+    synchronised: bool | None = Field(description="NTP or PTP steers the host's clock")
+    steps: int = Field(description="how often the agent saw the broker's clock step")
+    last_step_us: int | None
+    at: str | None = Field(description="when the agent said so")
+    good: bool = Field(description="good enough for starts that rest on the clock alone")
+    reason: str | None = Field(description="why not")
+
+
+class HostOut(BaseModel):
+    name: str
+    node: str
+    nic_bps: int
+    data_address: str
+    tls: bool
+    agent_version: str | None
+    capabilities: dict[str, Any] | None
+    clock: HostClock | None
+    drained: bool
+    up: bool
+    state: Literal["up", "late", "down"] = Field(description="late: silent for half of what makes it down")
+    revision: int = Field(description="of its assignments")
+    fetched_revision: int | None = Field(description="what its agent was given last: behind `revision`, it follows an older plan")
+    enrolled: str
+    last_seen: str | None
+    transfers: int = Field(description="live ones from and to it")
+    booked_bps: int = Field(description="what it should send now")
+    applied_bps: int = Field(description="what its agent says it has set for that")
+    sending_bps: int = Field(description="measured, in the last ten seconds")
+    receiving_bps: int
+
+
+class TokenOut(BaseModel):
+    id: str
+    name: str
+    scopes: list[str]
+    host: str | None
+    created: str
+    expires: str | None
+    revoked: str | None
+    last_used: str | None = Field(description="to a minute; null: never")
+    token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
+
+
+class TokenInUse(TokenOut):
+    """A token, and what would no longer go on without it."""
+
+    sessions: int = Field(description="of the dashboard, open with it now")
+    transfers: int = Field(description="live ones that it owns; they go on without it")
+
+
+class SessionOut(BaseModel):
+    """Who is calling."""
+
+    id: str = Field(description="of the token, the `owner` of what is booked with it")
+    name: str
+    scopes: list[str]
+    expires: str | None = Field(description="when the session ends; null: called with the token itself")
+
+
+class EventOut(BaseModel):
+    id: str
+    at: str
+    actor: str
+    actor_name: str | None = Field(description="of the token that acted; null in the live stream, and where there is none")
+    action: str
+    subject_kind: str
+    subject: str
+    subject_name: str | None = Field(description="label of the transfer, name of the token; null as above")
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class AuditLogPage(BaseModel):
+    items: list[EventOut]
+    next: str | None
