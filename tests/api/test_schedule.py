@@ -101,7 +101,9 @@ async def test_the_schedule(service: Service, clock: Clock) -> None:
     assert ids(await scheduled(**{"from": at(130)})) == [third["id"]]
     shown = (await scheduled(**{"from": at(30)}))["items"][0]
     assert (shown["label"], shown["paths"], shown["volume_bytes"]) == ("first", [["L1"]], 125_000_000 * 60)
-    assert shown["segments"] == [[parse_time(at(0)), parse_time(first["plan"]["finish"]), 10**9, 0]], "whole, not cut at the range"
+    assert shown["segments"] == [[*(parse_time(first["plan"][name]) for name in ("start", "finish")), 10**9, 0]], (
+        "whole, not cut at the range"
+    )
     pages: list[str] = []
     cursor = None
     while True:
