@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.dashboard import chromium
 from tests.dashboard.chromium import Watch
 from tests.dashboard.running import ROOT, RunningBroker, running, sign_in
 
 FAILED = ROOT / ".browser-tests"  # what a test that failed leaves: NAME.png, NAME.zip (`playwright show-trace`), broker.log
+
+# Two cores carry the browser, the broker, its database and its worker.
+expect.set_options(timeout=20_000)
 
 LAPTOP = {"width": 1366, "height": 768}
 _STATES: dict[pytest.Item, bool] = {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several things chosen by their names: write or pick one, and it joins the list.
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { Button, Field, Icon } from "../../ui";
 
 export interface Named {
@@ -26,6 +26,10 @@ export function NamesField({ label, all, chosen, onChange, error }: NamesFieldPr
     if (!chosen.includes(found.id)) onChange([...chosen, found.id]);
     setDraft("");
   };
+  // The names may come after what was written.
+  useEffect(() => {
+    if (draft !== "") take(draft);
+  }, [all]);
   return (
     <div className="stack">
       <Field label={label} hint="pick from the list; each joins the choice" error={error}>
