@@ -21,7 +21,7 @@ func TestTheWireFollowsTheBooking(t *testing.T) {
 	j := l.job(a, b, volume, booked...)
 	j.assign()
 	samples := watch(t, b).until(booked[2].End.Add(200 * time.Millisecond))
-	j.arrived(5 * time.Second)
+	j.arrived(15 * time.Second)
 
 	late := lateness(samples)
 	t.Logf("this host was up to %.1f ms late", float64(late)/1e3)
