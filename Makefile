@@ -20,7 +20,7 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
+# What failed is played once more by itself (.ci/pytest; of Go, the packages). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
 # A browser and a whole broker, one of each for all of them; Playwright's loop shares its process with no other.
@@ -55,11 +55,11 @@ demo: build ## a broker, two hosts and transfers between them, to watch
 test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
 	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
-	  'pytest: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
-	  'whole: $(BIN)/python -m pytest -q -n 2 --dist worksteal $(WHOLE)' \
-	  'browser: $(BIN)/python -m pytest -q $(BROWSER)' \
-	  'alone: $(BIN)/python -m pytest -q $(ALONE)' \
-	  'go: cd agents && $(GO) test -p 1 ./...'
+	  'pytest: .ci/pytest -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
+	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
+	  'browser: .ci/pytest $(BROWSER)' \
+	  'alone: .ci/pytest $(ALONE)' \
+	  'go: cd agents && $(GO) test -p 1 ./... || $(GO) test -p 1 ./...'
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench
