@@ -28,3 +28,14 @@ export interface Page<T> {
   items: T[];
   next: string | null;
 }
+
+/** What a refusal offers instead: members of problem+json, which the contract leaves open. */
+export interface CounterOffer {
+  kind: string;
+  finish?: string;
+  deadline?: string;
+  volume_bytes?: number;
+  rate_max_bps?: number;
+  rate_min_bps?: number | null;
+  duration_s?: number;
+}

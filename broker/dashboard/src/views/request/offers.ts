@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the planners answered, made comparable: offers with their figures, refusals with their ways out.
-import type { Quote, Schemas } from "../../api/types";
+import type { CounterOffer, Quote, Schemas } from "../../api/types";
 import { duration, iso, local, seconds } from "../../format/time";
 import { rate, volume } from "../../format/units";
 import type { Change } from "./form";
@@ -25,16 +25,6 @@ export interface Offer {
 export interface Binding {
   link: string;
   interval: { from: string; to: string };
-}
-
-export interface CounterOffer {
-  kind: string;
-  finish?: string;
-  deadline?: string;
-  volume_bytes?: number;
-  rate_max_bps?: number;
-  rate_min_bps?: number | null;
-  duration_s?: number;
 }
 
 export interface Refusal {

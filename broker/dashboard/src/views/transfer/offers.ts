@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the broker would take instead of what it refused, as changes that one click makes.
 import type { Problem } from "../../api/problem";
-import type { Schemas } from "../../api/types";
+import type { CounterOffer, Schemas } from "../../api/types";
 import { duration, local } from "../../format/time";
 import { rate, volume } from "../../format/units";
 
 /** PATCH: the fields that are given change. */
 export type Change = Partial<Schemas["TransferChange"]>;
-
-interface CounterOffer {
-  kind: string;
-  finish?: string;
-  deadline?: string;
-  volume_bytes?: number;
-  rate_max_bps?: number;
-  rate_min_bps?: number | null;
-  duration_s?: number;
-}
 
 export interface Offer {
   title: string;
