@@ -20,7 +20,7 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# What failed is played once more by itself (.ci/pytest; of Go, the packages). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
+# What failed is played again by itself, at most twice (.ci/pytest; gotestsum). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
 # A browser and a whole broker, one of each for all of them; Playwright's loop shares its process with no other.
@@ -59,7 +59,7 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
 	  'browser: .ci/pytest $(BROWSER)' \
 	  'alone: .ci/pytest $(ALONE)' \
-	  'go: cd agents && $(GO) test -p 1 ./... || $(GO) test -p 1 ./...'
+	  'go: cd agents && PATH=$(CURDIR)/$(BIN):$$PATH $(GO) tool gotestsum --format pkgname --rerun-fails=2 --rerun-fails-max-failures=8 --packages=./... -- -p 1'
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -149,14 +150,24 @@ func (h *host) kill(sig syscall.Signal) {
 	}
 }
 
+// ports are handed out once each, and from below those that the kernel takes for outgoing connections: an agent that is killed
+// and started again shall find its own still free.
+var ports atomic.Int32
+
+const firstPort, lastPort = 20_000, 32_000
+
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	ports.CompareAndSwap(0, firstPort+mathrand.Int32N((lastPort-firstPort)/2)) // other runs may be there as well
+	for port := ports.Add(1); port < lastPort; port = ports.Add(1) {
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatalf("no free port below %d", lastPort)
+	return ""
 }
 
 // file makes a file of random content in a host's served folder.

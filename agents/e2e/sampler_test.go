@@ -106,9 +106,12 @@ func goodput(samples []sample, from, to int64) (bps float64) {
 	return float64(last.bytes-first.bytes) * 8e6 / float64(last.at-first.at)
 }
 
+// loopback is the largest packet of that device, headers not counted.
+const loopback = 65_483
+
 // worst is the window of at least 500 ms in which most was received beyond what was booked: the excess in percent of
 // what was booked in it, after leaving out what arrived within lateness of it, which may belong to the time before.
-// A window that is mostly gap is compared with 250 ms at 100 Mbit/s: 1 % of that is two packets of the loopback.
+// A window that is mostly gap is compared with 250 ms at 100 Mbit/s. What the loopback carries as one packet counts at once.
 func worst(samples []sample, plan schedule.Schedule, lateness int64) (percent float64, at int64) {
 	percent = -100
 	least := schedule.Volume(100_000_000, 250_000)
@@ -119,7 +122,7 @@ func worst(samples []sample, plan schedule.Schedule, lateness int64) (percent fl
 		if j == len(samples) {
 			break
 		}
-		allowed := plan.Bytes(samples[i].at-lateness, samples[j].at)
+		allowed := plan.Bytes(samples[i].at-lateness, samples[j].at) + loopback
 		excess := float64(samples[j].bytes - samples[i].bytes - allowed)
 		if over := 100 * excess / float64(max(allowed, least)); over > percent {
 			percent, at = over, samples[i].at

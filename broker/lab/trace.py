@@ -27,6 +27,7 @@ class Row:
     forwarded: int  # in the tick in which it was due at the far end
     dropped: int
     queue_max: int  # of the direction
+    unread_max_us: int  # by how much earlier a packet of this tick and direction may have been offered
 
     @property
     def flow(self) -> tuple[str, str, int, str, int]:
@@ -50,6 +51,7 @@ def read(path: Path) -> list[Row]:
             int(row["forwarded_bytes"]),
             int(row["dropped_bytes"]),
             int(row["queue_max_bytes"]),
+            int(row["unread_max_us"]),
         )
         for row in csv.DictReader(lines)
     ]

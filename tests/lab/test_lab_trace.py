@@ -7,7 +7,7 @@ import pytest
 
 from broker.lab import trace
 
-HEADER = "time_us,direction,protocol,source,source_port,destination,destination_port,offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes\n"
+HEADER = "time_us,direction,protocol,source,source_port,destination,destination_port,offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes,unread_max_us\n"
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def rows(tmp_path: Path) -> list[trace.Row]:
     """Two flows; the second in every other tick, and one long silence."""
     lines = [HEADER]
     for tick in (*range(5), *range(30, 40)):
-        lines.append(f"{tick * 10_000},left-right,tcp,10.71.1.10,7,10.71.2.10,8,2000,1500,500,9000\n")
+        lines.append(f"{tick * 10_000},left-right,tcp,10.71.1.10,7,10.71.2.10,8,2000,1500,500,9000,40\n")
         if tick % 2:
             lines.append(f"{tick * 10_000},right-left,udp,10.71.2.10,8,10.71.1.10,7,100,100,0,0\n")
     lines.append("400000,left-right,other,,,,,77,0,0,0\n")
@@ -26,7 +26,7 @@ def rows(tmp_path: Path) -> list[trace.Row]:
 
 
 def test_rows(rows: list[trace.Row]) -> None:
-    assert rows[0] == trace.Row(0, "left-right", "tcp", "10.71.1.10", 7, "10.71.2.10", 8, 2000, 1500, 500, 9000)
+    assert rows[0] == trace.Row(0, "left-right", "tcp", "10.71.1.10", 7, "10.71.2.10", 8, 2000, 1500, 500, 9000, 40)
     assert rows[-1].protocol == "other"
     assert rows[-1].source_port == 0
 

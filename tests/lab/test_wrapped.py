@@ -11,7 +11,7 @@ import pytest
 from broker.cli.quantities import now_us
 from broker.core.units import format_time, parse_time
 from broker.lab import why_not
-from broker.lab.trace import Row, per_tick
+from broker.lab.trace import TICK_US, Row, per_tick
 from tests.lab.fitness import shown
 from tests.lab.wrapping import HTTP_PORT, PACKET, PAYLOAD, Rig, deviation, missing, rig, wait_for
 
@@ -24,7 +24,7 @@ RATE = 20 * MBPS
 SIZE = 10_000_000  # four seconds
 
 
-MANY, EACH = 50, 6 * MBPS
+MANY, EACH = 50, 4 * MBPS
 GAMMA = MANY * EACH
 # What is late waits for a new booking: at the fallback rate it would be on the link beside the others.
 FLAGS = ["--fallback-rate", "0"]
@@ -184,8 +184,8 @@ def _fifty(lab: Rig) -> tuple[list[float], float]:
     lab.broker.add_window("left-right", {"begin": format_time(begin), "end": format_time(end), "bps": GAMMA // 2})
     size = EACH // 8 * 5
     file = lab.file(size)
-    # Fifty programs at the same instant would show the scheduler of this machine: one every 41.337 ms, which is no multiple of anything.
-    begins = [format_time(start + 41_337 * number) for number in range(MANY)]
+    # Fifty programs at the same instant would show the scheduler of this machine: one every 61.337 ms, which is no multiple of anything.
+    begins = [format_time(start + 61_337 * number) for number in range(MANY)]
     books = [lab.book(size, rate_max_bps=EACH, not_before=at) for at in begins]
     running = [
         lab.exec(booked, ["curl", "-sS", "-T", str(file), f"http://{lab.to}:{first + number}/x"], stderr=subprocess.DEVNULL)
@@ -202,22 +202,21 @@ def _fifty(lab: Rig) -> tuple[list[float], float]:
 def _over(rows: list[Row], begin_us: int, end_us: int, width_us: int = 200_000) -> Iterator[tuple[int, float]]:
     """(begin, share above gamma) of every window of 200 ms. gamma is halved in [begin, end).
 
-    Where the emulator itself was not scheduled, it reads at once what had been sent before: those windows say nothing about senders.
+    What the emulator read late had been sent before: a window may hold what gamma allows since the oldest packet that it read in it can have come.
     """
     ticks = per_tick(rows, "offered")
-    count = width_us // 10_000
-    late = [at for at in range(5, len(ticks)) if ticks[at][1] < 0.35 * sum(size for _, size in ticks[at - 5 : at]) / 5]
-    kept = 0
+    count = width_us // TICK_US
+    unread: dict[int, int] = {}
+    for row in rows:
+        unread[row.time_us] = max(unread.get(row.time_us, 0), row.unread_max_us)
     for at in range(len(ticks) - count + 1):
-        if any(at - 1 <= stall < at + count for stall in late):
-            continue
-        kept += 1
         first = ticks[at][0]
-        narrow = max(0, min(end_us, first + width_us) - max(begin_us, first))
-        allowed = (GAMMA * width_us - GAMMA // 2 * narrow) / 8e6
+        oldest = min(time_us - unread.get(time_us, 0) for time_us, _ in ticks[at : at + count])
+        since, until = min(first, oldest), first + width_us
+        narrow = max(0, min(end_us, until) - max(begin_us, since))
+        allowed = (GAMMA * (until - since) - GAMMA // 2 * narrow) / 8e6
         sent = sum(size for _, size in ticks[at : at + count]) * PAYLOAD / PACKET
         yield first, sent / allowed - 1
-    assert kept > 300, f"the emulator was late too often: only {kept} windows can be judged; try again on a quieter machine"
 
 
 def test_a_daemon_that_is_killed_in_the_middle(lab: Rig) -> None:

@@ -100,7 +100,7 @@ def wait_for(condition: Callable[[], Any], seconds: float, what: str) -> Any:
 @contextmanager
 def rig(capacity_bps: int, *, ports: int = 100, flags: Sequence[str] = ()) -> Iterator[Rig]:
     """The bottleneck is twice as wide as what the broker knows, so that it measures and does not help."""
-    bottleneck = Bottleneck(capacity_bps=2 * capacity_bps, delay_us=5_000, buffer_bytes=2_000_000, realtime=True)
+    bottleneck = Bottleneck(capacity_bps=2 * capacity_bps, delay_us=5_000, buffer_bytes=2_000_000, realtime=True, moderate_us=200)
     with Lab(left=["a"], right=["c"], bottleneck=bottleneck) as lab:
         lab.start_broker().declare_links(capacity_bps)
         lab.start_agent("a", flags)

@@ -47,7 +47,8 @@ type direction struct {
 	look  gateway.Lateness // how long a packet may have waited to be read, while this thread was busy or not scheduled
 
 	took   int64 // the last time when a packet was read
-	looked int64 // the last time when there was nothing to read, or we began to wait
+	looked int64 // the last time when there was nothing to read, or we were woken
+	empty  int64 // the last time when there was nothing to read
 	wake   int   // eventfd
 	thread atomic.Int64
 	done   atomic.Bool
@@ -124,7 +125,7 @@ func (d *direction) take() (bool, error) {
 		}
 		now := d.now()
 		if !ok {
-			d.looked = now
+			d.looked, d.empty = now, now
 			return false, nil
 		}
 		d.look.Add(now - d.looked)
@@ -138,7 +139,7 @@ func (d *direction) offer(now int64, packet []byte) {
 	flow, number := d.flows.find(packet)
 	size := d.link.WireBytes(len(packet))
 	d.count.Offered.add(size)
-	d.ticks.offered(now, number, size)
+	d.ticks.offered(now, number, size, now-d.empty)
 	fate := gateway.Ordered
 	if !d.ordered(flow) {
 		fate = d.link.Offer(now, len(packet), number)

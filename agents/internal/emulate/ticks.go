@@ -22,10 +22,11 @@ type ticks struct {
 
 // window is one tick.
 type window struct {
-	number   int64
-	queueMax int64
-	touched  []int // numbers of the flows that have a row
-	rows     []row // by number of flow
+	number    int64
+	queueMax  int64
+	unreadMax int64 // ns that a packet may have waited for us to read it
+	touched   []int // numbers of the flows that have a row
+	rows      []row // by number of flow
 }
 
 func (t *ticks) at(ns int64) *window {
@@ -45,7 +46,7 @@ func (t *ticks) close() {
 		for _, flow := range w.touched {
 			w.rows[flow] = row{}
 		}
-		w.touched, w.queueMax = w.touched[:0], 0
+		w.touched, w.queueMax, w.unreadMax = w.touched[:0], 0, 0
 	}
 	t.first++
 }
@@ -71,9 +72,12 @@ func (w *window) row(flow int) *row {
 	return r
 }
 
-func (t *ticks) offered(now int64, flow int, size int64) {
+// offered counts a packet when it was read, which may be so much later than it came.
+func (t *ticks) offered(now int64, flow int, size, unread int64) {
 	if t.write != nil {
-		t.at(now).row(flow).offered += size
+		w := t.at(now)
+		w.row(flow).offered += size
+		w.unreadMax = max(w.unreadMax, unread)
 	}
 }
 

@@ -13,9 +13,10 @@ import (
 )
 
 // TraceHeader names the columns. time_us is the begin of a tick of 10 ms, in µs since the Unix epoch; bytes are wire bytes;
-// forwarded counts in the tick in which a packet was due at the link's far end; queue_max_bytes is the direction's, not the flow's.
+// forwarded counts in the tick in which a packet was due at the link's far end; offered in the one in which it was read, and unread_max_us is by how
+// much earlier a packet of that tick may have come. The last two columns are the direction's, not the flow's.
 const TraceHeader = "time_us,direction,protocol,source,source_port,destination,destination_port," +
-	"offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes\n"
+	"offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes,unread_max_us\n"
 
 // trace collects rows of both directions and writes them apart from the threads that carry packets.
 type trace struct {
@@ -51,7 +52,8 @@ func (t *trace) writer(direction string, f *flows) func(*window) {
 			for _, value := range [...]int64{r.offered, r.forwarded, r.dropped} {
 				t.text = append(strconv.AppendInt(t.text, value, 10), ',')
 			}
-			t.text = append(strconv.AppendInt(t.text, w.queueMax, 10), '\n')
+			t.text = append(strconv.AppendInt(t.text, w.queueMax, 10), ',')
+			t.text = append(strconv.AppendInt(t.text, w.unreadMax/1000, 10), '\n')
 		}
 	}
 }
