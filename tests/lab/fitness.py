@@ -61,7 +61,7 @@ class Sleeper:
 
 
 def shown(play: Callable[[], list[str]]) -> None:
-    """Play until nothing is found wrong. Fails when something was wrong twice on a machine that had time for it, and is skipped where it never had."""
+    """Play until nothing is found wrong. Fails when something was wrong twice on a machine that had time for it; skipped where it never had."""
     found: list[str] = []
     fair = 0
     for _ in range(ATTEMPTS):

@@ -7,7 +7,10 @@ import pytest
 
 from broker.lab import trace
 
-HEADER = "time_us,direction,protocol,source,source_port,destination,destination_port,offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes,unread_max_us\n"
+HEADER = (
+    "time_us,direction,protocol,source,source_port,destination,destination_port,"
+    "offered_bytes,forwarded_bytes,dropped_bytes,queue_max_bytes,unread_max_us\n"
+)
 
 
 @pytest.fixture
