@@ -20,8 +20,8 @@ def rows(tmp_path: Path) -> list[trace.Row]:
     for tick in (*range(5), *range(30, 40)):
         lines.append(f"{tick * 10_000},left-right,tcp,10.71.1.10,7,10.71.2.10,8,2000,1500,500,9000,40\n")
         if tick % 2:
-            lines.append(f"{tick * 10_000},right-left,udp,10.71.2.10,8,10.71.1.10,7,100,100,0,0\n")
-    lines.append("400000,left-right,other,,,,,77,0,0,0\n")
+            lines.append(f"{tick * 10_000},right-left,udp,10.71.2.10,8,10.71.1.10,7,100,100,0,0,0\n")
+    lines.append("400000,left-right,other,,,,,77,0,0,0,0\n")
     lines.append("410000,left-right,tcp,10.71.1.10,7,10.7")  # still being written
     path = tmp_path / "trace.csv"
     path.write_text("".join(lines))
