@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from broker.api.headers import ALWAYS
 from broker.api.render import problem_answer
 from broker.desk.problems import Problem
 from broker.store.session import DatabaseAway
@@ -90,7 +91,8 @@ async def _on_fault(request: Request, fault: Exception) -> Response:
         "status": 500,
         "detail": "a fault of the broker; its log has the details",
     }
-    return Response(orjson.dumps(document), 500, media_type="application/problem+json")
+    # This one answers outside of everything else, and so of what adds headers to the others.
+    return Response(orjson.dumps(document), 500, ALWAYS, media_type="application/problem+json")
 
 
 class _TooLarge(HTTPException):

@@ -16,7 +16,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-_ALWAYS = {
+ALWAYS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
     # Not no-referrer: with it browsers send `Origin: null` from our own page, too, and the check of origins would refuse that.
@@ -27,7 +27,7 @@ _ALWAYS = {
     # What is shown to one shall not be kept for the next; what may be kept says so itself.
     "cache-control": "no-store",
 }
-_ENCODED = tuple((name.encode(), value.encode()) for name, value in _ALWAYS.items())
+_ENCODED = tuple((name.encode(), value.encode()) for name, value in ALWAYS.items())
 
 
 class Headers:

@@ -12,6 +12,7 @@ from broker.core.link_document import document_of
 from broker.core.plan import Plan, Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
+from broker.desk.command import Foreseen, Moved
 from broker.desk.problems import Problem
 from broker.fleet.clocks import Limits, trouble
 from broker.store.access import Token
@@ -180,8 +181,28 @@ def quote(planner: str, books: bool, result: Plan | Problem, links: Mapping[str,
     return {"planner": planner, "books": books, "admitted": True, "plan": shown, "problem": None}
 
 
-def preview(record: Transfer, freed: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
-    return {**transfer(record, links), "preview": True, "freed": [segment_row(segment) for segment in freed]}
+def preview(foreseen: Foreseen[Transfer], freed: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
+    return {
+        **transfer(foreseen.result, links),
+        "preview": True,
+        "freed": [segment_row(segment) for segment in freed],
+        "moved": [_moved(one) for one in foreseen.moved],
+    }
+
+
+def _moved(one: Moved) -> Json:
+    record = one.transfer
+    late = record.promised_us is not None and (record.finish_us is None or record.finish_us > record.promised_us)
+    return {
+        "id": record.id,
+        "label": record.label,
+        "source": record.source,
+        "destination": record.destination,
+        "promised_finish": time_or_none(record.promised_us),
+        "finish_before": time_or_none(one.finish_before_us),
+        "finish": time_or_none(record.finish_us),
+        "broken": late,
+    }
 
 
 def link(record: LinkRecord, reverse: str | None) -> Json:

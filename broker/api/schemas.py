@@ -274,11 +274,25 @@ class TransferOut(BaseModel):
     outlook: OutlookOut | None = Field(default=None, description="with outlook=true: how it goes")
 
 
+class MovedOut(BaseModel):
+    """Another transfer that a change would book anew: one that waits for the end of this one."""
+
+    id: str
+    label: str | None
+    source: str
+    destination: str
+    promised_finish: str | None
+    finish_before: str | None
+    finish: str | None
+    broken: bool = Field(description="it would end later than promised")
+
+
 class TransferPreview(TransferOut):
     """What a change would make of the transfer. Nothing was changed."""
 
     preview: Literal[True]
     freed: list[SegmentOut] = Field(description="what a cancel or a pause would give back")
+    moved: list[MovedOut] = Field(description="other transfers that would move with it")
 
 
 class ProblemOut(BaseModel):

@@ -13,10 +13,10 @@ from broker.cli.progress import size_of
 from broker.cli.quantities import show_duration, show_size, show_time
 from broker.cli.transfer_ask import change, quote_command, remark_preview, submit
 from broker.cli.transfer_options import Ids, Preview, State
-from broker.cli.transfer_show import show_freed, show_transfer
+from broker.cli.transfer_show import show_effects, show_transfer
 from broker.cli.transfer_watch import watch_all
-from broker.client.client import Action
 from broker.client.documents import Transfer
+from broker.client.transfers import Action
 from broker.core.units import US_PER_S
 
 transfer = context.command_group("Bulk transfers: each has a booked rate and a promised finish.")
@@ -111,7 +111,7 @@ def _action(action: Action, about: str) -> None:
                 changed.append(broker.preview_act(transfer_id, action) if preview else broker.act(transfer_id, action))
                 if not as_json:
                     context.say(Text(f"{transfer_id}: ").append(context.state_text(changed[-1])))
-                    show_freed(changed[-1])
+                    show_effects(changed[-1])
         if as_json:
             context.show_json(changed[0] if len(ids) == 1 else changed)
         else:

@@ -41,7 +41,7 @@ from broker.cli.transfer_options import (
     shape,
     start_signal,
 )
-from broker.cli.transfer_show import as_lines, as_table, show_batch, show_quotes, show_transfer
+from broker.cli.transfer_show import as_lines, as_table, show_batch, show_effects, show_quotes, show_transfer
 from broker.cli.transfer_watch import watch_all
 from broker.client import BrokerClient
 from broker.client.documents import Transfer
@@ -241,6 +241,7 @@ def change(
         context.show_json(changed)
     else:
         show_transfer(changed)
+        show_effects(changed)
         remark_preview(preview)
 
 

@@ -66,10 +66,15 @@ def show_plan(plan: Plan) -> None:
         context.show_table(rows)
 
 
-def show_freed(changed: Transfer) -> None:
+def show_effects(changed: Transfer) -> None:
+    """Of a preview: what would be free, and who would move."""
     for segment in cast(TransferPreview, changed).get("freed", ()):
         rate, path = show_rate(segment["rate_bps"]), " ".join(segment["path"])
         context.say(f"  would free {rate} on {path} from {segment['begin']} to {segment['end']}")
+    for moved in cast(TransferPreview, changed).get("moved", ()):
+        name = f"{moved['id']} ({moved['label'] or moved['source'] + ' to ' + moved['destination']})"
+        late = f", and was promised by {moved['promised_finish']}" if moved["broken"] else ""
+        context.say(f"  would move {name}: done by {moved['finish']} instead of {moved['finish_before']}{late}")
 
 
 def show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[tuple[Quote, Plan]]], None]) -> None:

@@ -8,9 +8,10 @@ with BrokerClient.find() as broker:
     print(transfer["plan"]["finish"])
 """
 
-from broker.client.client import ENDED, BrokerClient
+from broker.client.client import BrokerClient
 from broker.client.errors import BrokerUnreachable, ClientError, NoBroker, ProblemError
 from broker.client.locate import Endpoint, default_state_dir, locate
+from broker.client.transfers import ENDED
 
 __all__ = [
     "ENDED",

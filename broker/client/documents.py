@@ -72,11 +72,23 @@ class Transfer(TypedDict):
     outlook: NotRequired[dict[str, Any]]
 
 
+class Moved(TypedDict):
+    id: str
+    label: str | None
+    source: str
+    destination: str
+    promised_finish: str | None
+    finish_before: str | None
+    finish: str | None
+    broken: bool
+
+
 class TransferPreview(Transfer):
-    """What a change would make of a transfer, and what it would give back. Nothing was changed."""
+    """What a change would make of a transfer, what it would give back, and whom it would move. Nothing was changed."""
 
     preview: bool
     freed: list[Segment]
+    moved: list[Moved]
 
 
 class BatchItem(TypedDict):

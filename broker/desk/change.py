@@ -8,6 +8,7 @@ from typing import Any
 from broker.core.network import Network
 from broker.core.request import Options
 from broker.core.transfer import Mode, State
+from broker.core.units import MICROBITS_PER_BYTE
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
@@ -16,7 +17,7 @@ from broker.desk.modes import refuse_unmanageable
 from broker.desk.overrun import first_in_line
 from broker.desk.planning import routes
 from broker.desk.problems import Problem
-from broker.desk.rest import Wanted, book_rest, plan_rest, plannable_links, request_rest, waiting
+from broker.desk.rest import Wanted, book_rest, lead_of, plan_rest, plannable_links, request_rest, waiting
 from broker.store.transfers import Transfer
 
 
@@ -169,7 +170,9 @@ class Pause(OneTransfer):
 
 @dataclass(slots=True)
 class Resume(Replanning):
-    """Book what is not yet carried, from now on."""
+    """Book what is not yet carried, from now on. An owner who resumes agrees to the finish that this gives; what somebody else paused
+    keeps its promise, and may have broken it.
+    """
 
     policy: Policy = field(default_factory=Policy)
 
@@ -182,6 +185,8 @@ class Resume(Replanning):
         plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True)
         transfer.paused = False
         transfer.reason = None
+        if self.actor == transfer.owner:
+            transfer.promised_us = transfer.finish_us
         batch.change(transfer, self.actor, "transfer.resumed", before)
         return transfer
 
@@ -201,7 +206,8 @@ class BookRest(Replanning):
         before = summary(transfer)
         paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
         rate_max = self.achieved_bps or transfer.rate_max_bps
-        missing = self.policy.with_margin(max(transfer.volume_bytes - self.safe_bytes, 1), rate_max, paths)
+        left = transfer.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
+        missing = self.policy.with_margin(max(left, 1), rate_max, paths)
         why = "the transfer fell behind its booking"
         if self.achieved_bps:
             why += f": its hosts reach {self.achieved_bps} bit/s"
@@ -213,3 +219,10 @@ class BookRest(Replanning):
         first_in_line(batch, transfer, plan, self.policy, by_will=False)
         batch.change(transfer, self.actor, "transfer.rebooked", before)
         return transfer
+
+    def _carried_meanwhile(self, transfer: Transfer, now_us: int) -> int:
+        """What its hosts carry by the old plan until they hear of the new one."""
+        lead_us = lead_of(transfer, self.policy)
+        booked = transfer.carried_by(now_us + lead_us) - transfer.carried_by(now_us)
+        reached = self.achieved_bps * lead_us // MICROBITS_PER_BYTE if self.achieved_bps else booked
+        return max(0, min(booked, reached))

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -61,6 +61,21 @@ class Preview(Generic[Result]):
     """
 
     command: Command[Result] | Alone[Result]
+
+
+class Moved(NamedTuple):
+    """Another transfer that a command would book anew, as it would be then."""
+
+    transfer: Transfer
+    finish_before_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen(Generic[Result]):
+    """What a command would answer, and whom it would change beside the transfers that it names."""
+
+    result: Result
+    moved: tuple[Moved, ...]
 
 
 class Unkeyed:

@@ -19,7 +19,7 @@ from broker.core.transfer import IllegalTransition
 from broker.desk.admit import Admit, Policy
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
-from broker.desk.command import Alone, Command, Preview
+from broker.desk.command import Alone, Command, Foreseen, Moved, Preview
 from broker.desk.handover import settle
 from broker.desk.problems import Problem
 from broker.desk.rest import plannable_links
@@ -74,12 +74,21 @@ class Desk:
 
     async def submit(self, command: Command[Result] | Alone[Result] | Preview[Result]) -> Result:
         """The command's result once it is committed; of a preview, the result it would have. Raises its Problem, or DatabaseAway."""
+        decided = await self._decided(command)
+        result: Result = decided.result if isinstance(decided, Foreseen) else decided
+        return result
+
+    async def foresee(self, command: Command[Result]) -> Foreseen[Result]:
+        """What a command would do, without doing it. Raises what it would raise."""
+        foreseen: Foreseen[Result] = await self._decided(Preview(command))
+        return foreseen
+
+    async def _decided(self, command: Any) -> Any:
         work = _Work(command, asyncio.get_running_loop().create_future())
         self._queue.append(work)
         self._ready.set()
         # A caller that goes away does not take back what is being decided.
-        result: Result = await asyncio.shield(work.future)
-        return result
+        return await asyncio.shield(work.future)
 
     @property
     def queued(self) -> int:
@@ -265,10 +274,10 @@ class Desk:
                 working = await self._lock(connection, [command], every_link)
                 outcome = _decide(command, working, self._policy)
                 await working.explain_refusals(connection)
+                return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, _moved(command, working))
         finally:
             if working is not None:
                 working.journal.undo()
-        return outcome
 
     async def _rehearse_alone(self, command: Alone[Any]) -> Any:
         async with self._database.rehearsal() as connection:
@@ -394,3 +403,12 @@ def _fail(batch: list[_Work], error: BaseException) -> None:
     for work in batch:
         if not work.future.done():
             work.future.set_exception(error)
+
+
+def _moved(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
+    """Whom it changed beside those that it names, each with the finish that it had at first."""
+    named = set(command.transfer_ids())
+    before: dict[str, int | None] = {}
+    for transfer_id, finish_us in batch.noted:
+        before.setdefault(transfer_id, finish_us)
+    return tuple(Moved(batch.transfers[name], finish_us) for name, finish_us in before.items() if name not in named)

@@ -210,6 +210,9 @@ async def test_pause_and_resume(service: Service, clock: Clock) -> None:
     clock.advance(10)
     going = checked(await service.client.post(path + "/resume"))
     assert not going["paused"] and going["waiting_reason"] is None
+    assert going["promised_finish"] == going["plan"]["finish"] > transfer["promised_finish"], (
+        "who resumes agrees to what that gives"
+    )
     booked = sum(volume(segment) for segment in going["plan"]["segments"])
     assert 0 <= booked - 250_000_000 <= 250
     await service.audit()

@@ -463,6 +463,26 @@ async def test_a_predecessor_that_gives_way(database_url: str, clock: Clock) -> 
         await w.check()
 
 
+async def test_a_preview_tells_whom_else_a_change_would_move(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        before = await w.everything()
+        longer = Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND)
+        foreseen = await w.desks[0].foresee(longer)
+        assert await w.everything() == before
+        ((moved, finish_before_us),) = foreseen.moved
+        assert (moved.id, finish_before_us) == (second.id, second.finish_us)
+        assert seconds(w, moved.finish_us) > seconds(w, second.finish_us) and foreseen.result.id == first.id
+        done = await w.do(longer)
+        (then,) = await now(w, second)
+        # The clock goes on by some microseconds with every look at it.
+        assert seconds(w, done.finish_us) == pytest.approx(seconds(w, foreseen.result.finish_us), abs=1e-3)
+        assert seconds(w, then.finish_us) == pytest.approx(seconds(w, moved.finish_us), abs=1e-3)
+        assert (await w.desks[0].foresee(Change(second.id, "me", None, POLICY, label="x"))).moved == ()
+        await w.check()
+
+
 async def test_a_preview_of_an_end_moves_nobody(database_url: str, clock: Clock) -> None:
     async with world(database_url, clock) as w:
         await network(w)

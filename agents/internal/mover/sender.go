@@ -4,8 +4,6 @@ package mover
 
 import (
 	"context"
-	"encoding/hex"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -13,12 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"bandwidthbroker/agents/internal/brokerapi"
-	"bandwidthbroker/agents/internal/datachannel"
-	"bandwidthbroker/agents/internal/failure"
-	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/served"
 	"bandwidthbroker/agents/internal/signal"
 	"bandwidthbroker/agents/internal/signalport"
@@ -251,164 +244,4 @@ func (s *Sender) due(ctx context.Context) bool {
 	}
 }
 
-// attempt is one connection, from opening the file to DONE.
-func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
-	var none datachannel.Digest
-	o := s.currentOrders()
-	file, info, fail := s.folder.OpenSource(o.Path)
-	if fail != nil {
-		return none, fail
-	}
-	defer file.Close()
-	if info.Size() != o.Volume {
-		return none, failure.New(failure.FileSize, "%s has %d bytes, booked are %d", o.Path, info.Size(), o.Volume)
-	}
-	if s.first == nil {
-		s.first = info
-	}
-	l, err := s.connect(ctx, o)
-	if err != nil {
-		return none, err
-	}
-	defer func() { l.end(errStopped) }()
-	stop := context.AfterFunc(ctx, func() { l.end(context.Canceled) })
-	defer stop()
-	s.gauges.bytes.Store(l.resume)
-	s.gauges.safe.Store(l.resume)
-	s.gauges.connected.Store(true)
-	go l.listen(&s.gauges, s.sawLife)
-
-	src := readAhead(file, s.first, l.resume, &s.marks)
-	defer src.close()
-	s.gauges.written.Store(l.resume)
-	s.live.Store(l)
-	defer s.live.Store(nil)
-	t := &transmission{Sender: s, link: l, src: src, offset: l.resume}
-	defer t.letGo() // not before DONE: what waits in the kernel is still held
-	defer t.aside.Wait()
-	if err := t.run(ctx); err != nil {
-		return none, l.reason(err)
-	}
-	end := datachannel.End{
-		Volume: uint64(o.Volume), Digest: src.digest,
-		MAC: datachannel.EndMAC(datachannel.Key(o.Key), l.hello, l.challenge, uint64(o.Volume), src.digest),
-	}
-	carried := l.tcp.Written()
-	if err := l.write(end); err != nil {
-		return none, l.reason(err)
-	}
-	s.drain(l, carried, signal.Done)
-	<-l.gone
-	select {
-	case digest := <-l.done:
-		if digest != src.digest {
-			return none, failure.New(failure.ChecksumMismatch, "the receiver wrote %s, sent was %s", checksum(digest), checksum(src.digest))
-		}
-		return digest, nil
-	default:
-		return none, l.err
-	}
-}
-
-// drain waits until the first so many bytes that were written are acknowledged by the peer's kernel, and frees the link then.
-func (s *Sender) drain(l *link, bytes int64, cause signal.Cause) {
-	begin := time.Now()
-	for len(s.currentOrders().EndSignals) > 0 {
-		inFlight, err := l.tcp.InFlight()
-		if err == nil && l.tcp.Written()-inFlight >= bytes {
-			s.tail.Release(0, cause)
-			info, _ := l.tcp.Info()
-			s.log.Debug("acknowledged", "after", time.Since(begin), "tcp", info)
-			return
-		}
-		now := s.clock.Now()
-		s.tail.Look(now, 0, s.gauges.written.Load()-inFlight)
-		s.tail.GoesOn(now)
-		nap := unix.NsecToTimespec(int64(drainPoll))
-		_ = unix.Nanosleep(&nap, nil)
-		select {
-		case <-l.gone:
-			return
-		default:
-		}
-	}
-}
-
-// reason prefers what the receiver said to what the broken connection looked like from here.
-func (l *link) reason(err error) error {
-	if failure.Of(err) != nil {
-		return err
-	}
-	select {
-	case <-l.gone:
-	case <-time.After(progressEvery): // its ERROR may still be on the way
-	}
-	select {
-	case <-l.gone:
-		if failure.Of(l.err) != nil {
-			return l.err
-		}
-	default:
-	}
-	return err
-}
-
-// final turns an error into the end of the transfer, or nil while trying again makes sense.
-func (s *Sender) final(err error) *failure.Failure {
-	if f := failure.Of(err); f != nil {
-		return f
-	}
-	o := s.currentOrders()
-	since := s.alive.Load()
-	// The peer owes an answer only while there is something to send.
-	if planned, ok := schedule.New(o.Segments).Then(o.Fallback).NextActive(since); ok {
-		since = planned
-	}
-	if silent := s.clock.Now() - since; o.Paused || silent < s.peerTimeout.Microseconds() {
-		return nil
-	}
-	if errors.Is(err, errForged) {
-		return failure.New(failure.Authentication, "%s: %v", o.Peer.Host, err)
-	}
-	return failure.New(failure.PeerUnreachable, "%s at %s: no progress for %s: %v", o.Peer.Host, o.Peer.Address, s.peerTimeout, err)
-}
-
 func (s *Sender) sawLife() { s.alive.Store(s.clock.Now()) }
-
-func (s *Sender) finish(digest datachannel.Digest) {
-	s.tail.Release(0, signal.Done)
-	s.gauges.bytes.Store(s.currentOrders().Volume)
-	o := s.currentOrders()
-	s.log.Info("sent", "bytes", o.Volume, "checksum", o.checksum(digest))
-	s.report(brokerapi.Sent, Facts{Bytes: o.Volume, Checksum: o.checksum(digest)})
-	s.over(brokerapi.Sent)
-}
-
-func (s *Sender) fail(f *failure.Failure) {
-	s.release(signal.Failed)
-	s.log.Error("transfer failed", "code", f.Code, "detail", f.Detail)
-	s.report(brokerapi.Failed, Facts{Bytes: s.gauges.safe.Load(), Code: f.Code, Detail: f.Detail})
-	s.over(brokerapi.Failed)
-}
-
-func (s *Sender) over(outcome brokerapi.AgentReportKind) {
-	if err := s.book.End(outcome); err != nil {
-		s.log.Error("outcome not saved: a restart will try again", "error", err)
-	}
-}
-
-func (s *Sender) report(kind brokerapi.AgentReportKind, f Facts) {
-	if err := s.book.Report(kind, f); err != nil {
-		s.log.Error("report not kept", "kind", kind, "error", err)
-	}
-}
-
-// checksum is what the broker hears of a digest: nothing where nothing was hashed.
-func (o *Orders) checksum(d datachannel.Digest) string {
-	if o.Unchecked {
-		return ""
-	}
-	return checksum(d)
-}
-
-func checksum(d datachannel.Digest) string { return "sha256:" + hex.EncodeToString(d[:]) }

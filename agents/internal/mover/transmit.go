@@ -54,8 +54,11 @@ const standing int64 = 1_000_000 // µs
 // overdue is how soon a signal is expected that should have been here.
 const overdue int64 = 5_000 // µs
 
-// shortfallEvery is how often a running transfer asks itself whether the plan still carries the rest.
-const shortfallEvery int64 = 200_000 // µs
+// How often a running transfer asks itself whether the plan still carries the rest, and how often near its end.
+const (
+	shortfallEvery int64 = 200_000 // µs
+	shortfallNear  int64 = 20_000  // µs
+)
 
 // run sends every byte from the offset on. It returns when all are handed to the kernel.
 func (t *transmission) run(ctx context.Context) error {
@@ -265,8 +268,12 @@ func (t *transmission) checkShortfall(now int64) {
 		return
 	}
 	t.nextCheck = now + shortfallEvery
+	if t.plan.End()-now < pacer.NearEnd+shortfallEvery {
+		t.nextCheck = now + shortfallNear
+	}
 	missing := t.orders.Volume - t.offset
-	if !pacer.Shortfall(now, t.plan, missing) || t.tail.Absorbs(missing-t.plan.Bytes(now, t.plan.End())) {
+	short := pacer.Shortfall(now, t.plan, missing) || pacer.EndsShort(now, t.plan, missing)
+	if !short || t.tail.Absorbs(missing-t.plan.Bytes(now, t.plan.End())) {
 		return
 	}
 	t.nextCheck = schedule.Forever // said once for this plan

@@ -158,7 +158,7 @@ func (p *Pacer) Wrote(n int64) {
 
 // Achieved is the rate that this connection has shown it can reach at the rate that is booked now, in bit/s; 0 while that is too
 // short to say.
-func (p *Pacer) Achieved() int64 { return p.reach.best }
+func (p *Pacer) Achieved() int64 { return p.reach.rate() }
 
 // deficit is how far the account is behind what is booked; negative when ahead.
 func (p *Pacer) deficit(now int64) int64 {

@@ -215,3 +215,25 @@ func TestShortfall(t *testing.T) {
 		}
 	}
 }
+
+func TestEndsShort(t *testing.T) {
+	plan := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: 80_000_000}}) // 10 kB in 1 ms
+	for _, c := range []struct {
+		now, missing int64
+		want         bool
+	}{
+		{0, 200_000_000, false},       // far from the end
+		{9_800_000, 2_000_000, false}, // exactly
+		{9_800_000, 2_200_000, false}, // a tenth of what is left, and catching up
+		{9_800_000, 2_220_000, true},  //
+		{9_990_000, 105_000, false},   // 10 ms before the end
+		{9_990_000, 120_000, true},    //
+		{10_000_000, 2_000, false},    // the last packets
+		{10_000_000, 10_000, true},    //
+		{12_000_000, 10_000, true},    // after the end
+	} {
+		if got := EndsShort(c.now, plan, c.missing); got != c.want {
+			t.Errorf("%d bytes missing at %d us: %v", c.missing, c.now, got)
+		}
+	}
+}

@@ -21,3 +21,20 @@ func Shortfall(now int64, plan schedule.Schedule, missing int64) bool {
 	booked := plan.Bytes(now, plan.End())
 	return missing > booked+booked/CatchUp+max(toleranceBytes, schedule.Volume(plan.RateAt(now), toleranceMicros))
 }
+
+const (
+	// NearEnd is how long before the end of a plan it is looked at closely: longer than a report and a new plan take.
+	NearEnd int64 = 200_000 // µs
+	fading  int64 = 10
+)
+
+// EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the little that is
+// tolerated fades with the time that is left, a tenth of it and two packets. It is for who knows what was written to the last byte.
+func EndsShort(now int64, plan schedule.Schedule, missing int64) bool {
+	left := plan.End() - now
+	if left > NearEnd {
+		return false
+	}
+	booked := plan.Bytes(now, plan.End())
+	return missing > booked+booked/CatchUp+schedule.Volume(plan.RateAt(now), max(left, 0)/fading)+2*Ethernet
+}

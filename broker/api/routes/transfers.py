@@ -34,7 +34,7 @@ from broker.core.transfer import Action, State
 from broker.core.units import format_time
 from broker.desk.admit import Admit, Ask, Quote, asked_links
 from broker.desk.change import Change, OneTransfer, Pause, Resume
-from broker.desk.command import Command, Preview
+from broker.desk.command import Command
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
@@ -313,9 +313,9 @@ async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, pr
     present = await _may_change(broker, caller, command.transfer_id)
     if not preview:
         return _answer(await broker.desk.submit(cast(Command[Transfer], command)), broker.desk.books.records)
-    changed = await broker.desk.submit(Preview(cast(Command[Transfer], command)))
-    freed = released_parts(present.segments, changed.segments) if isinstance(command, End | Pause) else ()
-    return render.answer(render.preview(changed, freed, broker.desk.books.records))
+    foreseen = await broker.desk.foresee(cast(Command[Transfer], command))
+    freed = released_parts(present.segments, foreseen.result.segments) if isinstance(command, End | Pause) else ()
+    return render.answer(render.preview(foreseen, freed, broker.desk.books.records))
 
 
 async def _found(broker: Broker, transfer_id: str) -> Transfer:

@@ -1940,6 +1940,31 @@ export interface components {
             rates_bps: (number | null)[];
         };
         /**
+         * MovedOut
+         * @description Another transfer that a change would book anew: one that waits for the end of this one.
+         */
+        MovedOut: {
+            /** Id */
+            id: string;
+            /** Label */
+            label: string | null;
+            /** Source */
+            source: string;
+            /** Destination */
+            destination: string;
+            /** Promised Finish */
+            promised_finish: string | null;
+            /** Finish Before */
+            finish_before: string | null;
+            /** Finish */
+            finish: string | null;
+            /**
+             * Broken
+             * @description it would end later than promised
+             */
+            broken: boolean;
+        };
+        /**
          * NetworkBody
          * @description NET.json.
          */
@@ -3115,6 +3140,11 @@ export interface components {
              * @description what a cancel or a pause would give back
              */
             freed: components["schemas"]["SegmentOut"][];
+            /**
+             * Moved
+             * @description other transfers that would move with it
+             */
+            moved: components["schemas"]["MovedOut"][];
         };
         /**
          * TransferRequest

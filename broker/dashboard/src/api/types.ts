@@ -7,6 +7,7 @@ export type Schemas = components["schemas"];
 export type Transfer = Schemas["TransferOut"];
 export type TransferState = Schemas["State"];
 export type TransferPreview = Schemas["TransferPreview"];
+export type Moved = Schemas["MovedOut"];
 export type TransferRequest = Schemas["TransferRequest"];
 export type WaitingReason = Schemas["WaitingReason"];
 export type Plan = Schemas["PlanOut"];

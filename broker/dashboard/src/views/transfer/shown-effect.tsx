@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of a preview: what would be another way, before and after.
 import type { ReactNode } from "react";
-import type { Transfer, TransferPreview } from "../../api/types";
+import type { Moved, Transfer, TransferPreview } from "../../api/types";
+import { transferName } from "../../format/names";
 import { duration } from "../../format/time";
-import { Facts, Notice, Rate, Time, Volume } from "../../ui";
+import { to } from "../../routes";
+import { Facts, Link, Notice, Rate, Time, Volume } from "../../ui";
 import { effect, freedBy, type Effect, type Pair } from "./effects";
 import { LinkName } from "./link-names";
 
@@ -15,7 +17,31 @@ export function ShownEffect({ transfer, preview }: { transfer: Transfer; preview
     <div className="stack" role="status" aria-label="Preview">
       <Verdict effect={found} ended={preview.state === "CANCELED"} />
       <Facts items={found.stops ? whatGoesBack(preview) : whatMoves(found)} />
+      {preview.moved.length > 0 && <Others moved={preview.moved} />}
     </div>
+  );
+}
+
+/** Who waits for the end of this one, and would move with it. */
+function Others({ moved }: { moved: readonly Moved[] }) {
+  const broken = moved.filter((one) => one.broken).length;
+  return (
+    <>
+      <Notice tone={broken > 0 ? "bad" : "warn"}>
+        {moved.length === 1 ? "Another transfer waits for this one and would move with it." : `${moved.length} other transfers wait for this one and would move with it.`}
+        {broken > 0 && ` ${broken === 1 ? "One promise" : `${broken} promises`} would be broken.`}
+      </Notice>
+      <ul className="moved">
+        {moved.map((one) => (
+          <li key={one.id}>
+            <Link to={to.transfer(one.id)} title={`Transfer ${one.id}`}>
+              {transferName(one)}
+            </Link>
+            , finishing {changed({ before: one.finish_before, after: one.finish }, (at) => <Time at={at} />) ?? "when it does now"}
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

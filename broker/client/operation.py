@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of operators: hosts, tokens, and how it all goes."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from broker.client.connection import Connection, part
+from broker.client.documents import Audit, EnrolmentToken, Host, NewToken, Overview, TokenInUse
+
+
+class Operation(Connection):
+    """Hosts, tokens and the state of the whole."""
+
+    def hosts(self) -> list[Host]:
+        return cast(list[Host], self._read("GET", "hosts"))
+
+    def host(self, name: str) -> Host:
+        return cast(Host, self._read("GET", f"hosts/{part(name)}"))
+
+    def enrolment_token(self, host: str, node: str, nic_bps: int, ttl_s: int = 3600) -> EnrolmentToken:
+        body = {"host": host, "node": node, "nic_bps": nic_bps, "ttl_s": ttl_s}
+        return cast(EnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
+
+    def remove_host(self, host: str) -> None:
+        self._write("DELETE", f"hosts/{part(host)}")
+
+    def drain(self, host: str, drained: bool = True) -> Host:
+        return cast(Host, self._write("PATCH", f"hosts/{part(host)}", json={"drained": drained}))
+
+    def tokens(self) -> list[TokenInUse]:
+        return cast(list[TokenInUse], self._read("GET", "tokens"))
+
+    def create_token(self, name: str, scopes: Sequence[str], expires: str | None = None) -> NewToken:
+        body = {"name": name, "scopes": list(scopes), "expires": expires}
+        return cast(NewToken, self._write("POST", "tokens", json=body))
+
+    def revoke_token(self, token_id: str) -> None:
+        self._write("DELETE", f"tokens/{part(token_id)}")
+
+    def overview(self) -> Overview:
+        """Promises kept, at risk and broken; what was asked for; transfers, agents, links."""
+        return cast(Overview, self._read("GET", "overview"))
+
+    def audit(self) -> Audit:
+        """Have the invariants proven now."""
+        return cast(Audit, self._read("GET", "audit"))

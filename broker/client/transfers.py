@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls about transfers."""
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, cast
+
+import httpx
+
+from broker.client.connection import FIRST_PAUSE_S, LONGEST_PAUSE_S, TIMEOUT, Connection, Json, part, refuse_errors
+from broker.client.documents import BatchItem, Event, Quote, Scheduled, Transfer, TransferPreview
+from broker.client.errors import BrokerUnreachable
+from broker.client.sse import messages
+from broker.core.transfer import ENDED as _ENDED_STATES
+
+ENDED = frozenset(str(state) for state in _ENDED_STATES)
+_SILENCE_S = 25.0  # of an event stream, which has a heartbeat every 10 s
+
+Action = Literal["commit", "cancel", "pause", "resume"]
+
+
+class Transfers(Connection):
+    """Booking, changing and following transfers."""
+
+    def submit(self, request: Json, idempotency_key: str | None = None) -> Transfer:
+        """Book a transfer. With a key of your own, the same call after a crash of yours gives the same transfer."""
+        return cast(Transfer, self._post("transfers", request, idempotency_key or uuid.uuid4().hex))
+
+    def submit_batch(self, requests: Sequence[Json], idempotency_key: str | None = None) -> list[BatchItem]:
+        """Book many, each for itself: items have a `status` and a `transfer` or a `problem`, in the order of `requests`."""
+        return cast(list[BatchItem], self._post("transfers/batch", list(requests), idempotency_key or uuid.uuid4().hex)["items"])
+
+    def quote(self, request: Json, planners: Sequence[str] | None = None) -> list[Quote]:
+        """What each of `planners` would book now. Nothing is booked."""
+        body = dict(request) | ({"planners": list(planners)} if planners else {})
+        return cast(list[Quote], self._read("POST", "quotes", json=body)["quotes"])
+
+    def transfer(self, transfer_id: str) -> Transfer:
+        return cast(Transfer, self._read("GET", f"transfers/{part(transfer_id)}"))
+
+    def transfers(self, *, page_size: int = 100, **filters: str | Sequence[str] | None) -> Iterator[Transfer]:
+        """Newest first, unless `sort` says otherwise ("finish", "-priority", ...).
+
+        Filters: state and promise (one or several), project, node, source, destination, after, owner, mode, search, ended_after; with
+        `outlook="true"`, each says how it goes.
+        """
+        given: dict[str, Any] = {name: value for name, value in filters.items() if value}
+        cursor: str | None = None
+        while True:
+            page = self._read("GET", "transfers", params=given | {"limit": page_size} | ({"cursor": cursor} if cursor else {}))
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def change(self, transfer_id: str, fields: Json, revision: int | None = None) -> Transfer:
+        """Change what is asked; `revision` guards against changing what somebody else changed meanwhile."""
+        headers = {} if revision is None else {"If-Match": f'"{revision}"'}
+        return cast(Transfer, self._write("PATCH", f"transfers/{part(transfer_id)}", json=dict(fields), headers=headers))
+
+    def preview_change(self, transfer_id: str, fields: Json) -> TransferPreview:
+        """What `change` would make of the transfer. Nothing is changed."""
+        path = f"transfers/{part(transfer_id)}"
+        return cast(TransferPreview, self._read("PATCH", path, json=dict(fields), params={"preview": True}))
+
+    def preview_act(self, transfer_id: str, action: Action) -> TransferPreview:
+        """What `act` would make of the transfer, and what it would give back. Nothing is changed."""
+        return cast(TransferPreview, self._read("POST", f"transfers/{part(transfer_id)}/{action}", params={"preview": True}))
+
+    def act(self, transfer_id: str, action: Action) -> Transfer:
+        return cast(Transfer, self._write("POST", f"transfers/{part(transfer_id)}/{action}"))
+
+    def schedule(self, begin: str | None = None, end: str | None = None, **part: str) -> Iterator[Scheduled]:
+        """Who sends when, in order of the starts, by default in the next 24 hours. Part of it: link, host, project."""
+        given = part | {name: value for name, value in {"from": begin, "to": end}.items() if value is not None}
+        cursor: str | None = None
+        while True:
+            page = self._read("GET", "schedule", params=given | ({"cursor": cursor} if cursor else {}))
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def history(self, transfer_id: str) -> list[Event]:
+        return cast(list[Event], self._read("GET", f"transfers/{part(transfer_id)}/events"))
+
+    def wait(self, transfer_id: str, timeout_s: float | None = None) -> Transfer:
+        """The transfer once it has ended, however it did. Raises TimeoutError."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            transfer = self.transfer(transfer_id)
+            if transfer["state"] in ENDED:
+                return transfer
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"{transfer_id} is {transfer['state']} after {timeout_s} s")
+            time.sleep(0.5)
+
+    def events(self, subject: str | None = None, last_event_id: str | None = None) -> Iterator[Event]:
+        """Every change from now on (or behind `last_event_id`), for ever. A lost connection is taken up where it broke."""
+        failing_since: float | None = None
+        pause = FIRST_PAUSE_S
+        while True:
+            headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
+            try:
+                parameters = {} if subject is None else {"subject": subject}
+                timeout = httpx.Timeout(TIMEOUT.connect, read=_SILENCE_S)
+                with self._http.stream("GET", "/v1/events", params=parameters, headers=headers, timeout=timeout) as response:
+                    if response.status_code != 503:
+                        refuse_errors(response)
+                        failing_since, pause = None, FIRST_PAUSE_S
+                        for message in messages(response.iter_lines()):
+                            last_event_id = message.id
+                            yield cast(Event, json.loads(message.data))
+                problem = "the stream ended"
+            except httpx.TransportError as error:
+                problem = str(error) or type(error).__name__
+            now = time.monotonic()
+            failing_since = now if failing_since is None else failing_since
+            if now - failing_since >= self.patience_s:
+                raise BrokerUnreachable(f"no answer from {self.url}: {problem}")
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
