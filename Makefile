@@ -14,7 +14,7 @@ export CGO_ENABLED := 0
 # Each of the many processes of a test would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-EFFORT := 25
+EFFORT := 10
 
 AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
@@ -52,7 +52,7 @@ up: build ## run the whole broker on this machine (ctrl-C stops it)
 demo: build ## a broker, two hosts and transfers between them, to watch
 	@exec $(BIN)/python -m broker.cli.demo
 
-test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a quarter
+test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a tenth
 	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
 	  'pytest: .ci/pytest -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \

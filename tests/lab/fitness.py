@@ -37,10 +37,13 @@ class Processors(NamedTuple):
             return f"its processors were idle for {idle / total:.1%} of the time only"
         return self.robbed_since(earlier)
 
-    def robbed_since(self, earlier: "Processors") -> str | None:
-        """What the hypervisor took for others, if that is much."""
-        total, stolen = self.total - earlier.total, self.stolen - earlier.stolen
-        return f"the hypervisor took {stolen / total:.1%} of its time" if stolen > MOST_STOLEN * total else None
+    def robbed_since(self, earlier: "Processors", most: float = MOST_STOLEN) -> str | None:
+        """What the hypervisor took for others, if that is more than that share."""
+        stolen = self.stolen_since(earlier)
+        return f"the hypervisor took {stolen:.1%} of its time" if stolen > most else None
+
+    def stolen_since(self, earlier: "Processors") -> float:
+        return (self.stolen - earlier.stolen) / max(self.total - earlier.total, 1)
 
 
 class Sleeper:

@@ -15,7 +15,7 @@ from tests.experiments.endhost.tables import report
 _PAGE = "endhost.md"
 _COLUMNS = (
     *("strategy", "rtt_ms", "repetition", "completion_s", "ideal_s", "above_ideal", "gap_ms"),
-    *("retransmitted_bytes", "dropped_packets", "emulator_late_us", "discarded"),
+    *("retransmitted_bytes", "dropped_packets", "emulator_late_us", "stolen", "discarded"),
 )
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
@@ -44,7 +44,7 @@ def sheet(records: Sequence[Record]) -> str:
                 [
                     *(run.strategy, f"{run.rtt_us / 1000:g}", run.repetition, f"{run.completion_us / 1e6:.6f}"),
                     *(f"{run.ideal_us / 1e6:.6f}", f"{deficiency(run):.5f}", gap, run.retransmitted_bytes),
-                    *(run.dropped_packets, run.lateness_us, run.discarded or ""),
+                    *(run.dropped_packets, run.lateness_us, f"{run.stolen:.4f}", run.discarded or ""),
                 ]
             )
     return text.getvalue()

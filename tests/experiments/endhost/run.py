@@ -47,6 +47,7 @@ class Run:
     gap_us: float | None = None  # ViFi: how long the link stood idle between the two
     segments: list[Segment] = field(default_factory=list)
     discarded: str | None = None  # why it does not count
+    stolen: float = 0.0  # share of the processors' time that the hypervisor took
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ BUFFER_BYTES = 1_000_000
 # The emulator looks for packets this often: two cores carry both ends and the link, and waking up for each was most of its work.
 MODERATE_US = 40
 
+# Of the time of both processors. A thousandth of two may be two of one, and the 99th percentile may lose twenty.
+MOST_STOLEN = 0.002
+
 RTTS_US = (100, 10_000, 100_000)
 REPETITIONS = 20
 

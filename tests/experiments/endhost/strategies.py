@@ -12,7 +12,7 @@ from typing import Any
 from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volume_of
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
-from tests.experiments.endhost.setting import Strategy, ideal_us, payload_bps, shares_bps, volumes
+from tests.experiments.endhost.setting import MOST_STOLEN, Strategy, ideal_us, payload_bps, shares_bps, volumes
 from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, SINK_NICE, Stage, measuring
 from tests.experiments.endhost.watch import Watch
 from tests.lab.fitness import Processors
@@ -56,7 +56,7 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     emulator = stage.emulator().since(before)
     parts = [part(flow, begin_us, rtt_us) for flow in flows]
     last = [part.last_us for part in parts]
-    fault = emulator.fault() or Processors.now().robbed_since(processors)
+    fault = emulator.fault() or Processors.now().robbed_since(processors, MOST_STOLEN)
     if fault is None and blind_us > _MOST_BLIND_US:
         fault = f"the sinks were not looked at for more than {_MOST_BLIND_US // 1000} ms at the end"
     return Run(
@@ -76,6 +76,7 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
             if rate and (segment := sent(stage, flow, begin_us, rate)) is not None
         ],
         discarded=fault,
+        stolen=round(Processors.now().stolen_since(processors), 5),
     )
 
 
