@@ -5,6 +5,7 @@ Playwright's loop runs in this thread for as long as a browser is open, so async
 browser lives for this package only, and `make test` runs the package as a stage of its own.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +17,9 @@ from tests.dashboard import chromium
 from tests.dashboard.chromium import Watch
 from tests.dashboard.running import ROOT, RunningBroker, running, sign_in
 
-FAILED = ROOT / ".browser-tests"  # what a test that failed leaves: NAME.png, NAME.zip (`playwright show-trace`), broker.log
+# What a test that failed leaves: NAME.png; with BWB_BROWSER_TRACE also NAME.zip (`playwright show-trace`), which slows all of them.
+FAILED = ROOT / ".browser-tests"
+TRACED = bool(os.environ.get("BWB_BROWSER_TRACE"))
 
 # Two cores carry the browser, the broker, its database and its worker.
 expect.set_options(timeout=20_000)
@@ -67,7 +70,8 @@ def new_context(
             **({"base_url": broker.url, "viewport": LAPTOP, "locale": "en-GB", "timezone_id": "Europe/Zurich"} | options)
         )
         context.set_default_timeout(15_000)
-        context.tracing.start(snapshots=True)
+        if TRACED:
+            context.tracing.start(snapshots=True)
         watch.over(context)
         made.append(context)
         return context
@@ -103,7 +107,8 @@ def _keep(context: BrowserContext, name: str) -> None:
     FAILED.mkdir(exist_ok=True)
     for number, page in enumerate(context.pages):
         page.screenshot(path=FAILED / f"{name}-{number}.png")
-    context.tracing.stop(path=FAILED / f"{name}.zip")
+    if TRACED:
+        context.tracing.stop(path=FAILED / f"{name}.zip")
 
 
 def _name(item: pytest.Item) -> str:

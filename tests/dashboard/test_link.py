@@ -43,6 +43,7 @@ def test_the_list_finds_sorts_and_leads_on(signed_in: Enter, broker: RunningBrok
     expect(page).to_have_url(re.compile(r"search="))
     expect(table.get_by_role("meter")).to_be_visible()
     page.get_by_label("Search links").fill("cern513")
+    expect(page).to_have_url(re.compile(r"search=cern513"))  # it waits for the end of typing
     table.get_by_role("button", name="Capacity").click()
     expect(page).to_have_url(re.compile(r"sort=capacity"))
     with page.expect_download() as saved:
