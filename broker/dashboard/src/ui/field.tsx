@@ -104,7 +104,7 @@ export function CheckField({ label, hint, checked, onChange, disabled }: CheckFi
   );
 }
 
-const TYPING_MS = 150;
+const TYPING_MS = 100;
 
 /** Tells what is searched for when the typing pauses. The label is for readers of the screen; others see the lens. */
 export function SearchField({ label, value, onChange }: { label: string; value: string; onChange: (value: string) => void }) {
