@@ -27,7 +27,7 @@ from tests.experiments.endhost.run import Control, Echo, Mismatch, Notebook, Sig
 
 DEFAULT_NOTES = Path(".endhost/runs.jsonl")
 # A machine whose hypervisor has others to serve comes back to itself, or does not.
-_MOST_DISCARDED_IN_A_ROW = 20
+_MOST_DISCARDED_IN_A_ROW = 60
 
 Job = tuple[str, int, Callable[[Any], Any]]
 

@@ -193,11 +193,12 @@ class Trace:
         """
         with self._path.open() as file:
             file.seek(self._read)
-            rows = [line.split(",") for line in file.read().splitlines()]
+            whole, _, _ = file.read().rpartition("\n")  # the last line may still be being written
+            rows = [line.split(",") for line in whole.splitlines()]
         counts, total = [(since_us, 0)], 0
         ticks: dict[int, int] = {}
         for row in rows:
-            if len(row) == 11 and row[1:4] == ["left-right", "tcp", address] and row[0].isdigit():
+            if row[1:4] == ["left-right", "tcp", address]:
                 ticks[int(row[0])] = ticks.get(int(row[0]), 0) + int(row[7])
         for begin, wire in sorted(ticks.items()):
             if begin + self.TICK_US > since_us and wire > 0:
