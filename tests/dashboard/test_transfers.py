@@ -158,6 +158,22 @@ def test_pause_resume_and_extend_show_first_what_they_would_do(signed_in: Callab
     )
 
 
+def test_who_waits_for_a_transfer_is_named_before_it_is_slowed_down(signed_in: Callable[..., Page], broker: RunningBroker) -> None:
+    hosts = {"source": "dtn01.pppl", "destination": "dtn02.nersc", "payload": {"path": "x"}}
+    first = book(broker, **hosts)
+    second = book(broker, **hosts, after=first["id"])
+    page = signed_in("operate", at=f"/transfers/{first['id']}")
+    dialog = act(page, "Rate limits…")
+    dialog.get_by_label("Highest rate").fill("4G")
+    shown = dialog.get_by_role("status", name="Preview")
+    expect(shown).to_contain_text("Another transfer waits for this one and would move with it")
+    expect(shown.get_by_role("link", name=second["label"])).to_be_visible()
+    assert present(broker, second)["plan"] == second["plan"], "a preview changes nothing"
+    dialog.get_by_role("button", name="Change limits").click()
+    expect(dialog).to_have_count(0)
+    assert present(broker, second)["plan"]["finish"] > second["plan"]["finish"]
+
+
 def present_revisions(broker: RunningBroker, transfer: dict[str, Any]) -> int:
     events = broker.ask("GET", f"/v1/transfers/{transfer['id']}/events")
     return len({event["after"]["plan_revision"] for event in events})
