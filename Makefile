@@ -23,7 +23,7 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # What failed is played again by itself, at most twice (.ci/pytest; gotestsum). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
 ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
-# A browser and a whole broker, one of each for all of them; Playwright's loop shares its process with no other.
+# A browser and a whole broker for each of two processes; Playwright's loop shares its process with no other.
 BROWSER := tests/dashboard
 
 .PHONY: help setup tools build dashboard up demo test check bench screenshots experiment-endhost packages fmt lint types imports contract web vet
@@ -57,7 +57,7 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
 	  'pytest: .ci/pytest -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
 	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
-	  'browser: .ci/pytest $(BROWSER)' \
+	  'browser: .ci/pytest -n 2 --dist worksteal $(BROWSER)' \
 	  'alone: .ci/pytest $(ALONE)' \
 	  'go: cd agents && PATH=$(CURDIR)/$(BIN):$$PATH $(GO) tool gotestsum --format pkgname --rerun-fails=2 --rerun-fails-max-failures=8 --packages=./... -- -p 1'
 

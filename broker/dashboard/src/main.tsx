@@ -5,11 +5,14 @@ import "./ui/tokens.css";
 import "./ui/base.css";
 import { resume } from "./api/session";
 import { App } from "./app";
+import { match } from "./routes";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 
+// On their way while React starts: who this is, and the code of the view that the address names. If that fails, the view says so.
 void resume();
+match(window.location.pathname)?.route.load().catch(() => {});
 createRoot(root).render(
   <StrictMode>
     <App />

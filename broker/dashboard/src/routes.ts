@@ -32,23 +32,29 @@ export interface Route {
   title: string;
   navigation?: true;
   view: LazyExoticComponent<ComponentType<ViewProps<string>>>;
+  /** Fetches the view's chunk ahead of its first showing. */
+  load: () => Promise<unknown>;
 }
 
+type Module = { default: ComponentType<ViewProps<string>> };
+
+const shown = (load: () => Promise<Module>): Pick<Route, "view" | "load"> => ({ view: lazy(load), load });
+
 export const routes: readonly Route[] = [
-  { pattern: "/", title: "Overview", navigation: true, view: lazy(() => import("./views/overview")) },
-  { pattern: "/links", title: "Links", navigation: true, view: lazy(() => import("./views/links")) },
-  { pattern: "/links/:id", title: "Link", view: lazy(() => import("./views/link")) },
-  { pattern: "/transfers", title: "Transfers", navigation: true, view: lazy(() => import("./views/transfers")) },
-  { pattern: "/transfers/:id", title: "Transfer", view: lazy(() => import("./views/transfer")) },
-  { pattern: "/schedule", title: "Schedule", navigation: true, view: lazy(() => import("./views/schedule")) },
-  { pattern: "/hosts", title: "Hosts", navigation: true, view: lazy(() => import("./views/hosts")) },
-  { pattern: "/hosts/:id", title: "Host", view: lazy(() => import("./views/host")) },
-  { pattern: "/request", title: "Request", navigation: true, view: lazy(() => import("./views/request")) },
-  { pattern: "/jobs", title: "Jobs", navigation: true, view: lazy(() => import("./views/jobs")) },
-  { pattern: "/jobs/:kind/:id", title: "Job", view: lazy(() => import("./views/job")) },
-  { pattern: "/access", title: "Access", navigation: true, view: lazy(() => import("./views/access")) },
-  { pattern: "/audit", title: "Audit", navigation: true, view: lazy(() => import("./views/audit")) },
-  { pattern: "/signin", title: "Sign in", view: lazy(() => import("./views/signin")) },
+  { pattern: "/", title: "Overview", navigation: true, ...shown(() => import("./views/overview")) },
+  { pattern: "/links", title: "Links", navigation: true, ...shown(() => import("./views/links")) },
+  { pattern: "/links/:id", title: "Link", ...shown(() => import("./views/link")) },
+  { pattern: "/transfers", title: "Transfers", navigation: true, ...shown(() => import("./views/transfers")) },
+  { pattern: "/transfers/:id", title: "Transfer", ...shown(() => import("./views/transfer")) },
+  { pattern: "/schedule", title: "Schedule", navigation: true, ...shown(() => import("./views/schedule")) },
+  { pattern: "/hosts", title: "Hosts", navigation: true, ...shown(() => import("./views/hosts")) },
+  { pattern: "/hosts/:id", title: "Host", ...shown(() => import("./views/host")) },
+  { pattern: "/request", title: "Request", navigation: true, ...shown(() => import("./views/request")) },
+  { pattern: "/jobs", title: "Jobs", navigation: true, ...shown(() => import("./views/jobs")) },
+  { pattern: "/jobs/:kind/:id", title: "Job", ...shown(() => import("./views/job")) },
+  { pattern: "/access", title: "Access", navigation: true, ...shown(() => import("./views/access")) },
+  { pattern: "/audit", title: "Audit", navigation: true, ...shown(() => import("./views/audit")) },
+  { pattern: "/signin", title: "Sign in", ...shown(() => import("./views/signin")) },
 ];
 
 export interface Match {
