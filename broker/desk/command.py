@@ -78,6 +78,15 @@ class Foreseen(Generic[Result]):
     moved: tuple[Moved, ...]
 
 
+def moved_by(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
+    """Whom it changed beside those that it names, each with the finish that it had at first."""
+    named = set(command.transfer_ids())
+    before: dict[str, int | None] = {}
+    for transfer_id, finish_us in batch.noted:
+        before.setdefault(transfer_id, finish_us)
+    return tuple(Moved(batch.transfers[name], finish_us) for name, finish_us in before.items() if name not in named)
+
+
 class Unkeyed:
     """What commands without an idempotency key share."""
 

@@ -19,7 +19,7 @@ from broker.core.transfer import IllegalTransition
 from broker.desk.admit import Admit, Policy
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
-from broker.desk.command import Alone, Command, Foreseen, Moved, Preview
+from broker.desk.command import Alone, Command, Foreseen, Preview, moved_by
 from broker.desk.handover import settle
 from broker.desk.problems import Problem
 from broker.desk.rest import plannable_links
@@ -274,7 +274,7 @@ class Desk:
                 working = await self._lock(connection, [command], every_link)
                 outcome = _decide(command, working, self._policy)
                 await working.explain_refusals(connection)
-                return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, _moved(command, working))
+                return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, moved_by(command, working))
         finally:
             if working is not None:
                 working.journal.undo()
@@ -403,12 +403,3 @@ def _fail(batch: list[_Work], error: BaseException) -> None:
     for work in batch:
         if not work.future.done():
             work.future.set_exception(error)
-
-
-def _moved(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
-    """Whom it changed beside those that it names, each with the finish that it had at first."""
-    named = set(command.transfer_ids())
-    before: dict[str, int | None] = {}
-    for transfer_id, finish_us in batch.noted:
-        before.setdefault(transfer_id, finish_us)
-    return tuple(Moved(batch.transfers[name], finish_us) for name, finish_us in before.items() if name not in named)

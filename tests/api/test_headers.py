@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every answer carries the headers that browsers go by: those of faults too, which nothing else wraps."""
+
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
+
+from broker.api import errors
+from broker.api.headers import ALWAYS
+
+
+async def test_a_fault_carries_the_headers_and_no_detail_of_itself() -> None:
+    app = FastAPI()
+    errors.install(app, 1000)
+
+    @app.get("/fault")
+    async def fault() -> None:
+        raise RuntimeError("a secret")
+
+    async with AsyncClient(transport=ASGITransport(app, raise_app_exceptions=False), base_url="http://broker") as client:
+        answer = await client.get("/fault")
+    assert answer.status_code == 500 and answer.headers["content-type"] == "application/problem+json"
+    assert {name: answer.headers.get(name) for name in ALWAYS} == ALWAYS
+    assert "secret" not in answer.text
