@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/tclinux"
@@ -132,4 +134,39 @@ func between(samples []taken, from, to int64) (bytes, span int64) {
 		}
 	}
 	return last.bytes - first.bytes, max(last.at-first.at, 1)
+}
+
+// Reno, which doubles the window whatever the acknowledgements do, holds until something is lost; then cubic.
+func TestCubicAfterALoss(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	p := newPair(t, 30_000_000)
+	p.orders.Segments[0].RateBps = 40_000_000
+	p.receiver()
+	s := p.sender()
+	awaitControl(t, s, 1_000_000, "reno")
+	for _, state := range []string{"down", "up"} {
+		if out, err := exec.Command("ip", "link", "set", "lo", state).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if state == "down" {
+			time.Sleep(100 * time.Millisecond) // the retransmission time-out is 200 ms, so what is sent now is not repeated before
+		}
+	}
+	awaitControl(t, s, 2_000_000, "cubic")
+}
+
+// awaitControl waits until so many bytes have come and the sender's socket has a congestion control.
+func awaitControl(t *testing.T, s *Sender, bytes int64, want string) {
+	t.Helper()
+	var held string
+	for deadline := time.Now().Add(10 * time.Second); s.Progress().Bytes < bytes || held != want; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q after %d bytes, wanted is %q", held, s.Progress().Bytes, want)
+		}
+		if l := s.live.Load(); l != nil {
+			_ = l.tcp.Control(func(fd uintptr) { held, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION) })
+		}
+	}
 }

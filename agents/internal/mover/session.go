@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"bandwidthbroker/agents/internal/datachannel"
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/served"
-	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // session is one proven connection of a receiver's sender.
@@ -22,7 +20,8 @@ type session struct {
 	*channel
 	r                *Receiver
 	hello, challenge datachannel.Nonce
-	lowWater         int
+	lowWater         int  // see wake.go
+	flows            bool // see wake.go
 	quit             chan struct{}
 	over             chan struct{}
 	once             sync.Once
@@ -207,18 +206,6 @@ func (s *session) take(o *Orders, out *sink, expected int64) (datachannel.End, e
 	}
 }
 
-// sleepUntil has this goroutine woken when so many bytes are there, instead of for each packet: at 500 Mbit/s that was a third of what
-// receiving cost. The bytes are on their way, for frames are written whole. Of TLS only the library knows what is in the kernel.
-func (s *session) sleepUntil(bytes int) {
-	if plain, ok := s.conn.(*net.TCPConn); ok && bytes != s.lowWater {
-		_ = tcpsock.SetReadLowWater(plain, bytes)
-		s.lowWater = bytes
-	}
-}
-
-// single is what comes of a sender that warms up its congestion window, a byte at a time.
-const single = 16
-
 func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) (int64, error) {
 	if _, err := io.ReadFull(s.reader, s.scratch[:8]); err != nil {
 		return 0, err
@@ -232,11 +219,6 @@ func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) 
 	}
 	defer s.sleepUntil(1)
 	for left > 0 {
-		if left > readerBuffer {
-			s.sleepUntil(min(left, chunkSize/4))
-		} else {
-			s.sleepUntil(1)
-		}
 		var buf []byte
 		select {
 		case buf = <-out.free:
@@ -245,7 +227,7 @@ func (s *session) takeData(o *Orders, out *sink, length uint32, expected int64) 
 		case <-s.quit:
 			return 0, errStopped
 		}
-		n, err := s.reader.Read(buf[:min(left, len(buf))])
+		n, err := s.readMany(buf[:min(left, len(buf))], left)
 		if n > 0 {
 			out.pieces <- piece{buf, n, expected}
 			expected += int64(n)

@@ -4,7 +4,6 @@ package mover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -43,6 +42,8 @@ type transmission struct {
 	started   bool
 	aside     sync.WaitGroup // reports being written to disk: the pace does not wait for an fsync
 	nextCheck int64          // for a shortfall, broker time
+	settled   bool           // a loss was seen, and its consequence drawn
+	settleAt  int64          // broker time of the next look for one
 }
 
 // blockedFor is how long a full kernel queue may keep us from looking at new orders.
@@ -86,6 +87,7 @@ func (t *transmission) run(ctx context.Context) error {
 			continue
 		}
 		t.pacer.Guard(t.clock.Guard())
+		t.settle(now)
 		t.checkShortfall(now)
 		decision := t.pacer.Next(now, int64(len(frame)))
 		if decision.RateBps == 0 && decision.WakeAt < schedule.Forever {
@@ -103,7 +105,8 @@ func (t *transmission) run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := errors.Join(t.warmed(), t.pace(decision.RateBps)); err != nil {
+		t.warmed()
+		if err := t.pace(decision.RateBps); err != nil {
 			return err
 		}
 		single, riseAt, err := t.rise(now, frame)
@@ -285,6 +288,18 @@ func (t *transmission) checkShortfall(now int64) {
 			t.report(brokerapi.Shortfall, facts)
 		}
 	})
+}
+
+// settle has another congestion control take over once something was lost (link.go says why).
+func (t *transmission) settle(now int64) {
+	if t.settled || now < t.settleAt {
+		return
+	}
+	t.settleAt = now + shortfallEvery
+	if info, err := t.link.tcp.Info(); err == nil && lost(info) {
+		t.settled = true
+		_, _ = t.link.tcp.ChooseCongestionControl(afterLoss...)
+	}
 }
 
 // pace tells the kernel when the rate changes. A rate of 0 is kept by not writing.

@@ -23,12 +23,7 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 		return 0, begin - lead, nil
 	}
 	if !t.warming {
-		// Cubic ends the doubling when acknowledgements come late by an eighth of the round trip, as they do for tiny
-		// segments. Reno doubles until something is lost.
 		t.warming = true
-		if _, err := t.link.tcp.ChooseCongestionControl("reno"); err != nil {
-			return 0, begin, fmt.Errorf("send: %w", err)
-		}
 		if err := t.pace(rateBps); err != nil {
 			return 0, begin, err
 		}
@@ -106,13 +101,10 @@ func (t *transmission) rise(now int64, frame []byte) (sent int, lookAt int64, er
 }
 
 // warmed ends warming up, if there was any.
-func (t *transmission) warmed() error {
-	if !t.warming {
-		return nil
+func (t *transmission) warmed() {
+	if t.warming {
+		t.warming, t.rate = false, 0 // so that it counts as applied
 	}
-	t.warming, t.rate = false, 0 // so that it counts as applied
-	_, err := t.link.tcp.ChooseCongestionControl(controls...)
-	return err
 }
 
 // makeRoom lets the kernel keep what a rate has in flight: its own tuning stops at tcp_wmem.
