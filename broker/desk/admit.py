@@ -321,10 +321,11 @@ def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
     if ask.signal is not None and ask.signal["kind"] == chains.CLOCK:
         return mode, ask
     assert predecessor.finish_us is not None
-    if ask.deadline_us is not None and ask.deadline_us <= predecessor.finish_us:
+    turn_us = predecessor.finish_us + chains.word_us(ask.signal)
+    if ask.deadline_us is not None and ask.deadline_us <= turn_us:
         ends = format_time(predecessor.finish_us)
         raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is not after {ends}, when {ask.after} is to finish")
-    return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, predecessor.finish_us))
+    return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, turn_us))
 
 
 def earliest_start(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> int:

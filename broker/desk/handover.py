@@ -113,11 +113,20 @@ def _move_up(batch: Batch, successor: Transfer, policy: Policy) -> bool:
 
 
 def _shift_if_wanted(batch: Batch, successor: Transfer, policy: Policy, expected: bool = True) -> bool:
-    """Behind one that runs its agents stand ready for a signal. Behind one that never began, or by the clock, they hear of it first."""
-    ready = successor.state is State.ACTIVE or (expected and chains.kind_of(successor) != chains.CLOCK)
-    notice = 0 if ready else policy.managed_lead_us
+    notice = _notice_us(successor, policy, expected)
     earliest = max(batch.now_us + notice, successor.not_before_us, chains.earliest_us(batch, successor))
     return successor.planner != _LATE and shift(batch, successor, earliest)
+
+
+def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:
+    """How long its agents take to hear of it. Behind one that runs they stand ready: a signal comes before the broker knows, and what is
+    booked from now on is theirs; the broker's own word has its way before it. Behind one that never began, or by the clock, they prepare.
+    """
+    if successor.state is State.ACTIVE:
+        return 0
+    if not expected or chains.kind_of(successor) == chains.CLOCK:
+        return policy.managed_lead_us
+    return chains.word_us(successor.signal)
 
 
 def _fall_back(batch: Batch, successor: Transfer, policy: Policy) -> bool:

@@ -71,7 +71,7 @@ def first_in_line(batch: Batch, transfer: Transfer, plan: Callable[[], None], po
 
 def is_early(batch: Batch, transfer: Transfer) -> bool:
     """Is it booked to begin before the one that it waits for is to finish?"""
-    return transfer.start_us is not None and not transfer.paused and transfer.start_us < chains.earliest_us(batch, transfer)
+    return transfer.start_us is not None and not transfer.paused and transfer.start_us < chains.turn_us(batch, transfer)
 
 
 def delay(batch: Batch, transfer: Transfer, missing_bytes: int, policy: Policy) -> None:
@@ -131,7 +131,7 @@ def _attempt(
 def _takes_its_place(batch: Batch, transfer: Transfer, before: Transfer) -> bool:
     """Book what it had, if that is all ahead, behind its predecessor, and still free."""
     begins = min((segment.begin_us for segment in before.segments), default=0)
-    if begins < max(batch.now_us, chains.earliest_us(batch, transfer)):
+    if begins < max(batch.now_us, chains.turn_us(batch, transfer)):
         return False
     for segment in before.segments:
         if any(batch.calendars[name].lowest(segment.begin_us, segment.end_us) < segment.rate_bps for name in segment.path):

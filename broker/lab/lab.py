@@ -36,8 +36,8 @@ class Lab:
     """Hosts on both sides of a bottleneck.
 
     `sysctls` are set in every host, over SYSCTLS; what the kernel keeps once for the whole machine is refused. A socket has
-    `congestion_control` unless it chooses another. Hosts segment themselves, so that no packet on any wire is larger than the MTU,
-    unless `segmentation_offload`. `directory` is where logs, trace and state go and stay; None: a temporary one.
+    `congestion_control` unless it chooses another. Without `segmentation_offload` no packet on any wire is larger than the MTU, and every
+    packet is paced by itself; with it, as with a network card's, none is beyond the bottleneck's door. `directory` is where logs, trace and state go and stay; None: a temporary one.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Lab:
         *,
         congestion_control: str = "cubic",
         sysctls: Mapping[str, str] | None = None,
-        segmentation_offload: bool = False,
+        segmentation_offload: bool = True,
         directory: Path | None = None,
     ) -> None:
         _check_names(left, right)

@@ -13,6 +13,7 @@ from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
 from broker.desk.admit import Quote
+from broker.desk.chains import WORD_US
 from broker.desk.change import BookRest, Change, Pause, Resume
 from broker.desk.command import Preview
 from broker.desk.forward import PullForward
@@ -29,6 +30,7 @@ from tests.desk.world import GBIT, POLICY, World, world
 
 ENDS = (Action.FINISH, Action.FAIL, Action.CANCEL)
 CLOCK = {"kind": "clock", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
+BROKER = {"kind": "broker", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
 FALLBACK = {"kind": "direct", "timeout_s": None, "on_timeout": "start", "on_overrun": "fallback"}
 
 
@@ -214,6 +216,24 @@ async def test_one_that_goes_by_the_clock_is_told_in_time(database_url: str, clo
         await end(w, first)
         (moved,) = await now(w, timed)
         assert seconds(w, moved.start_us) == pytest.approx(POLICY.managed_lead_us / US_PER_S, abs=1e-3)
+        await w.check()
+
+
+async def test_the_brokers_word_has_its_way_before_it(database_url: str, clock: Clock) -> None:
+    """Booked from the very end on, it was late by the time that the word took: 75 to 125 ms of 2 s, more than its margin."""
+    async with world(database_url, clock) as w:
+        await network(w)
+        (first,) = await booked(w, sent(w))
+        (second,) = await booked(w, sent(w, after=first.id, signal=BROKER))
+        assert second.start_us == first.finish_us + WORD_US
+        (third,) = await booked(w, sent(w, after=second.id))
+        assert third.start_us == second.finish_us, "between hosts it has none"
+        clock.advance(3)
+        await w.do(Start(first.id, "me"))
+        await end(w, first)
+        (moved, behind) = await now(w, second, third)
+        assert moved.start_us == clock.now_us + WORD_US
+        assert behind.start_us == moved.finish_us
         await w.check()
 
 

@@ -222,15 +222,17 @@ func TestEndsShort(t *testing.T) {
 		now, missing int64
 		want         bool
 	}{
-		{0, 200_000_000, false},       // far from the end
-		{9_800_000, 2_000_000, false}, // exactly
-		{9_800_000, 2_200_000, false}, // a tenth of what is left, and catching up
-		{9_800_000, 2_220_000, true},  //
-		{9_990_000, 105_000, false},   // 10 ms before the end
-		{9_990_000, 120_000, true},    //
-		{10_000_000, 2_000, false},    // the last packets
-		{10_000_000, 10_000, true},    //
-		{12_000_000, 10_000, true},    // after the end
+		{0, 200_000_000, false},        // far from the end
+		{9_000_000, 10_000_000, false}, // exactly
+		{9_000_000, 10_150_000, false}, // catching up, and a hundredth of what is left
+		{9_000_000, 10_160_000, true},  //
+		{9_800_000, 2_032_000, false},  //
+		{9_800_000, 2_034_000, true},   //
+		{9_990_000, 104_000, false},    // 10 ms before the end
+		{9_990_000, 105_000, true},     //
+		{10_000_000, 2_000, false},     // the last packets
+		{10_000_000, 10_000, true},     //
+		{12_000_000, 10_000, true},     // after the end
 	} {
 		if got := EndsShort(c.now, plan, c.missing); got != c.want {
 			t.Errorf("%d bytes missing at %d us: %v", c.missing, c.now, got)

@@ -23,13 +23,14 @@ func Shortfall(now int64, plan schedule.Schedule, missing int64) bool {
 }
 
 const (
-	// NearEnd is how long before the end of a plan it is looked at closely: longer than a report and a new plan take.
-	NearEnd int64 = 200_000 // µs
-	fading  int64 = 10
+	// NearEnd is how long before the end of a plan it is looked at closely: longer than a report and a new plan take, which begins half a
+	// second after it was booked.
+	NearEnd int64 = 1_000_000 // µs
+	fading  int64 = 100
 )
 
 // EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the little that is
-// tolerated fades with the time that is left, a tenth of it and two packets. It is for who knows what was written to the last byte.
+// tolerated fades with the time that is left, a hundredth of it and two packets. It is for who knows what was written to the last byte.
 func EndsShort(now int64, plan schedule.Schedule, missing int64) bool {
 	left := plan.End() - now
 	if left > NearEnd {

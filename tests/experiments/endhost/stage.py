@@ -221,7 +221,7 @@ def stage() -> Iterator[Stage]:
     with contextlib.ExitStack() as undo:
         directory = Path(tempfile.mkdtemp(prefix="bwb-endhost-", dir="/dev/shm"))
         undo.callback(shutil.rmtree, directory, ignore_errors=True)
-        lab = undo.enter_context(Lab([source for source, _ in PAIRS], [sink for _, sink in PAIRS], bottleneck, directory=directory, segmentation_offload=True))
+        lab = undo.enter_context(Lab([source for source, _ in PAIRS], [sink for _, sink in PAIRS], bottleneck, directory=directory))
         broker = lab.start_broker(**_BROKER)
         broker.declare_links(payload_bps())
         # It tells the agents the time; its database may be as slow as it is.

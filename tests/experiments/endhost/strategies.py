@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volume_of
+from broker.desk.chains import word_us
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
 from tests.experiments.endhost.setting import MOST_STOLEN, Strategy, ideal_us, payload_bps, shares_bps, volumes
@@ -146,7 +147,7 @@ def _vifi(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) -
     leader = stage.submit(*first, small, **asked)
     check(leader, begin_us, [payload_bps()])
     follower = stage.submit(*second, large, **asked, after=leader["id"], signal={"kind": strategy.signal})
-    check(follower, parse_time(leader["plan"]["finish"]), [payload_bps()])
+    check(follower, parse_time(leader["plan"]["finish"]) + word_us(follower["signal"]), [payload_bps()])
     flows = [Flow(*pair, size, stage.watches[pair[1]]) for pair, size in zip(PAIRS, sizes, strict=True)]
     return begin_us, flows, [0, 0], lambda: _finished(stage, [leader, follower], flows)
 
