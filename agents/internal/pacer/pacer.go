@@ -6,13 +6,15 @@
 // Two limits hold at once. The account: what was written never runs ahead of what is booked, apart from some
 // milliseconds that wait in the kernel. The queue: those milliseconds are a model of the kernel's queue, which drains at
 // the paced rate; it never holds more than the schedule carries in the coming milliseconds, so it is empty when a gap
-// begins. Who is behind the account may go faster, but only by CatchUp, so no backlog ever turns into a burst.
+// begins. Who is so far behind the account that the booking does not carry the rest may go faster, but only by CatchUp, so no backlog
+// ever turns into a burst. Who is behind by less than the booking's margin stays behind: on a link that is booked out
+// what is made good only waits in its queue, and in the end is lost there.
 package pacer
 
 import "bandwidthbroker/agents/internal/schedule"
 
 const (
-	// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a transfer that is behind may go. With the kernel's own
+	// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a transfer may go that will not be done in time otherwise. With the kernel's own
 	// pacing error (about 0.2 %, measured) this stays under the promised 1 %.
 	CatchUp = 200
 
@@ -38,7 +40,7 @@ const (
 	rampAfter int64 = 20_000 // µs
 	rampUp    int64 = 10
 
-	// slack is how far behind the account a transfer may be before it is worth changing the kernel's rate.
+	// slack is how far behind the account and its margin a transfer may be before it is worth changing the kernel's rate.
 	slack int64 = 4_000 // µs
 )
 
@@ -49,6 +51,7 @@ type Pacer struct {
 	guard  int64             // that it is guarded by
 	anchor int64             // account since
 	owed   int64             // bytes behind at the anchor
+	margin int64             // bytes that the booking carries beyond what is missing
 	wrote  int64             // bytes since the anchor
 	queue  int64             // modelled bytes in the kernel's queue
 	at     int64             // the model is up to date until
@@ -75,9 +78,11 @@ type Decision struct {
 }
 
 // Start begins to follow a schedule at an instant. booked may go on after its planned end (fallback); guard is the
-// error of the clock; owed is what the schedule cannot carry any more if it is not sent faster than booked.
+// error of the clock; owed is what the schedule cannot carry any more if it is not sent faster than booked, or its margin (Owed).
 func Start(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
-	return &Pacer{booked: booked, safe: booked.Guarded(guard), guard: guard, anchor: now, at: now, owed: max(owed, 0), style: style}
+	return &Pacer{
+		booked: booked, safe: booked.Guarded(guard), guard: guard, anchor: now, at: now, owed: max(owed, 0), margin: max(-owed, 0), style: style,
+	}
 }
 
 // coarse is how much the error of the clock must have changed to be worth following.
@@ -103,10 +108,10 @@ func (p *Pacer) Next(now, want int64) Decision {
 		return Decision{WakeAt: wake}
 	}
 	deficit := p.deficit(now)
-	switch {
-	case deficit > schedule.Volume(rate, slack):
+	switch late := deficit - p.margin; {
+	case late > schedule.Volume(rate, slack):
 		p.behind = true
-	case deficit <= 0:
+	case late <= 0:
 		p.behind = false
 	}
 	if p.since == 0 {

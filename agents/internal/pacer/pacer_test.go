@@ -194,6 +194,21 @@ func TestCatchUpIsBounded(t *testing.T) {
 	}
 }
 
+// Who stood still for 20 ms goes on as booked while the margin carries it, and faster where there is none: two that made up for 16 ms
+// on a link that was booked out filled its queue of 17 ms, and lost 5 % to the losses.
+func TestWhoHasAMarginStaysBehind(t *testing.T) {
+	const rate = 100_000_000
+	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: rate}})
+	for _, c := range []struct{ owed, want int64 }{{-schedule.Volume(rate, 50_000), rate}, {0, rate + rate/CatchUp}} {
+		p := Start(0, booked, 0, c.owed, style)
+		write(p, 0, 1_000_000, 0)
+		write(p, 1_045_000, 1_200_000, 0)
+		if got := p.Next(1_200_000, 1<<30).RateBps; got != c.want {
+			t.Errorf("%d bytes owed: %d bit/s, not %d", c.owed, got, c.want)
+		}
+	}
+}
+
 func TestShortfall(t *testing.T) {
 	plan := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: 80_000_000}}) // 100 MB
 	for _, c := range []struct {

@@ -4,9 +4,9 @@ package pacer
 
 import "bandwidthbroker/agents/internal/schedule"
 
-// Owed is what the plan (without fallback) cannot carry any more from now on.
+// Owed is what the plan (without fallback) cannot carry any more from now on; negative: its margin, what it carries beyond that.
 func Owed(now int64, plan schedule.Schedule, missing int64) int64 {
-	return max(0, missing-plan.Bytes(now, plan.End()))
+	return missing - plan.Bytes(now, plan.End())
 }
 
 // tolerance keeps a transfer that is exactly on plan from reporting a shortfall over a late packet.

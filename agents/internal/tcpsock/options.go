@@ -88,6 +88,18 @@ func FreeSendBuffer(fd int) error {
 
 const sndbufLock = 1 // SOCK_SNDBUF_LOCK
 
+// growSendBuffer makes room now where the kernel would wait for an acknowledgement, and leaves its tuning on: single bytes widen the
+// congestion window but need no room, so that the first large writes after them, over 100 ms, once stopped for 60. It needs
+// CAP_NET_ADMIN; without that nothing changes.
+func growSendBuffer(fd, bytes int) error {
+	held, err := SendBuffer(fd)
+	if err != nil || held >= bytes || unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, (bytes+1)/2) != nil {
+		return err
+	}
+	_ = FreeSendBuffer(fd) // before Linux 5.14 it stays as it is now
+	return nil
+}
+
 // SendQueue is what was written and not yet acknowledged: its bytes, and the memory that they take.
 func SendQueue(fd int) (bytes, memory int, err error) {
 	if bytes, err = unix.IoctlGetInt(fd, unix.TIOCOUTQ); err != nil {

@@ -205,12 +205,13 @@ func (c *Conn) InFlight() (int64, error) {
 func Acked(info *unix.TCPInfo) int64 { return max(0, int64(info.Bytes_acked)-1) }
 
 // Need makes room for so many bytes written and not yet acknowledged where the kernel's own tuning would stop earlier
-// (tcp_wmem). It answers what there is room for: less, when neither net.core.wmem_max nor CAP_NET_ADMIN allow more.
+// (tcp_wmem), or come to it only with acknowledgements. It answers what there is room for: less, when neither net.core.wmem_max
+// nor CAP_NET_ADMIN allow more.
 func (c *Conn) Need(bytes int64) (room int64, err error) {
 	err = c.control(func(fd int) error {
 		most := tunedSendBuffer()
 		if room = most / memoryPerByte; room >= bytes {
-			return nil
+			return growSendBuffer(fd, int(bytes*memoryPerByte))
 		}
 		held, err := SetSendBuffer(fd, int(min(bytes*memoryPerByte, math.MaxInt32)))
 		if int64(held) < most { // the limit of SO_SNDBUF is below what the kernel would have tuned it to

@@ -94,7 +94,7 @@ func TestPacingIsReadBack(t *testing.T) {
 
 func TestRoomForWhatIsInFlight(t *testing.T) {
 	c, _ := connected(t, func(int) {})
-	const little = 100_000
+	const little = 1_000_000
 	if room, err := c.Need(little); err != nil || room < little {
 		t.Fatalf("room for %d bytes, %v", room, err)
 	}
@@ -108,6 +108,15 @@ func TestRoomForWhatIsInFlight(t *testing.T) {
 	}
 	if locked() {
 		t.Error("the kernel's own tuning was switched off without need")
+	}
+	if err := c.control(func(fd int) error {
+		held, err := SendBuffer(fd)
+		if unix.Geteuid() == 0 && held < little*memoryPerByte {
+			t.Errorf("the buffer is %d bytes: %d are not taken at once", held, little)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
 	}
 	need := tunedSendBuffer() * 2
 	room, err := c.Need(need)

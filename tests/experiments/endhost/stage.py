@@ -45,8 +45,8 @@ PATH_US = 100
 LEAD_US = {100: 500_000, 10_000: 600_000, 100_000: 1_800_000}
 _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 
-# The emulator runs at 10, before all: everybody's time is its time. Then who measures, then who sends.
-_MEASURING, AGENT_PRIORITY, SINK_NICE = 5, 2, -20
+# The emulator runs at 10, before all: everybody's time is its time. Then who measures, then who sends, then the broker.
+_MEASURING, AGENT_PRIORITY, _API_PRIORITY, SINK_NICE = 5, 2, 1, -20
 
 _CLOCK_ERROR_US, _CLOCK_LIMIT_S = 9_000, 90
 
@@ -225,7 +225,7 @@ def stage() -> Iterator[Stage]:
         broker = lab.start_broker(**_BROKER)
         broker.declare_links(payload_bps())
         # It tells the agents the time; its database may be as slow as it is.
-        hasten(json.loads((broker.state_dir / "bwb.json").read_text())["pids"]["api"], AGENT_PRIORITY)
+        hasten(json.loads((broker.state_dir / "bwb.json").read_text())["pids"]["api"], _API_PRIORITY)
         agents = {name: lab.start_agent(name, ["--poll", "2s"]) for name in lab.hosts}
         for source, sink in PAIRS:
             hasten(agents[source].process.pid, AGENT_PRIORITY)
