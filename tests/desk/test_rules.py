@@ -148,6 +148,18 @@ async def test_a_managed_transfer_resumed_late_is_given_its_grace_again(database
         assert [row.state for row in await w.rows("SELECT state FROM transfers")] == ["EXPIRED"]
 
 
+@pytest.mark.parametrize(("who", "renewed"), [("me", True), ("operator", False)])
+async def test_only_its_owner_agrees_to_a_later_finish(who: str, renewed: bool, database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await w.links(L1)
+        (booked,) = await w.admit(w.ask())
+        await w.do(Pause(booked.id, who))
+        clock.advance(600)
+        resumed = await w.do(Resume(booked.id, who, None, POLICY))
+        assert resumed.finish_us > booked.promised_us
+        assert resumed.promised_us == (resumed.finish_us if renewed else booked.promised_us)
+
+
 async def test_a_change_while_paused_is_checked_too(database_url: str, clock: Clock) -> None:
     async with world(database_url, clock) as w:
         await w.links(L1)

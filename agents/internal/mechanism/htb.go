@@ -18,9 +18,11 @@ type htb struct {
 	classes  Classes
 	transfer string
 	rateBps  int64
+	heldBps  int64 // as the kernel said at the last look; 0 before the first
 	sockets  []Socket
 	framing  wirerate.Framing
 	priority uint32
+	lookAt   int64 // µs, of the next look at what the kernel holds
 }
 
 func newHTB(classes Classes, transfer string) Limiter {
@@ -53,12 +55,19 @@ func (h *htb) Attach(s Socket) error {
 func (h *htb) Detach(s Socket) {
 	_ = withFD(s, func(fd int) error { return tcpsock.SetPriority(fd, 0) }) // a closed socket has none
 	h.sockets = slices.DeleteFunc(h.sockets, func(t Socket) bool { return t == s })
+	if len(h.sockets) == 0 {
+		h.heldBps = 0
+	}
 }
 
 func (h *htb) SetRate(rateBps int64) (int64, error) {
+	same := rateBps == h.rateBps && h.heldBps > 0
 	h.rateBps = rateBps
-	if len(h.sockets) == 0 {
+	switch {
+	case len(h.sockets) == 0:
 		return rateBps, nil
+	case same:
+		return h.heldBps, nil
 	}
 	return h.apply()
 }
@@ -75,8 +84,8 @@ func (h *htb) apply() (int64, error) {
 	if err != nil {
 		return 0, &Unavailable{HTB, err.Error()}
 	}
-	h.priority = priority
-	return h.framing.Carried(held), nil
+	h.priority, h.heldBps = priority, h.framing.Carried(held)
+	return h.heldBps, nil
 }
 
 // frame takes the framing of a socket: of several the one with the largest segments, whose headers are the smallest part.
@@ -94,8 +103,18 @@ func (h *htb) frame(s Socket) error {
 	})
 }
 
-// Balance: one class serves all sockets, and shares by itself.
-func (h *htb) Balance(int64) error { return nil }
+// lookEvery is how often the kernel is asked whether the class is still there and as it was: asking is most of what holding costs.
+const lookEvery int64 = 1_000_000 // µs
+
+// Balance: one class serves all sockets, and shares by itself. What somebody else did to it is mended now and then.
+func (h *htb) Balance(now int64) error {
+	if now < h.lookAt || len(h.sockets) == 0 {
+		return nil
+	}
+	h.lookAt = now + lookEvery
+	_, err := h.apply()
+	return err
+}
 
 func (h *htb) Close() error {
 	for len(h.sockets) > 0 {

@@ -19,8 +19,6 @@ const (
 	warmShare int64 = 200
 	// unpaced is how many segments of a connection the kernel does not pace.
 	unpaced int64 = 10
-	// lateAck is by how much acknowledgements come later than by the shortest round trip, when a host of the two is busy.
-	lateAck int64 = 10_000 // µs
 )
 
 // Path is what TCP knows of the way to the peer.
@@ -34,7 +32,7 @@ type Path struct {
 
 // WindowFor is the congestion window that a rate needs on a path, in segments, and no more than warming up may bring about.
 func WindowFor(rateBps int64, path Path) int64 {
-	need := schedule.Volume(rateBps, path.RTT+max(path.RTT/4, lateAck))/max(path.Packet, 1) + unpaced
+	need := schedule.Volume(rateBps, path.RTT+path.RTT/4)/max(path.Packet, 1) + unpaced
 	return min(need, max(schedule.Volume(rateBps, 1_000_000)/warmShare/TinyWire, unpaced))
 }
 

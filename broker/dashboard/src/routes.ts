@@ -34,6 +34,8 @@ export interface Route {
   view: LazyExoticComponent<ComponentType<ViewProps<string>>>;
   /** Fetches the view's chunk ahead of its first showing. */
   load: () => Promise<unknown>;
+  /** What the view will ask, whoever looks: asked while its code is still on its way when it is the first one. */
+  asks?: readonly string[];
 }
 
 type Module = { default: ComponentType<ViewProps<string>> };
@@ -41,7 +43,13 @@ type Module = { default: ComponentType<ViewProps<string>> };
 const shown = (load: () => Promise<Module>): Pick<Route, "view" | "load"> => ({ view: lazy(load), load });
 
 export const routes: readonly Route[] = [
-  { pattern: "/", title: "Overview", navigation: true, ...shown(() => import("./views/overview")) },
+  {
+    pattern: "/",
+    title: "Overview",
+    navigation: true,
+    asks: ["/v1/overview", "/v1/links", "/v1/topology", "/v1/hosts"],
+    ...shown(() => import("./views/overview")),
+  },
   { pattern: "/links", title: "Links", navigation: true, ...shown(() => import("./views/links")) },
   { pattern: "/links/:id", title: "Link", ...shown(() => import("./views/link")) },
   { pattern: "/transfers", title: "Transfers", navigation: true, ...shown(() => import("./views/transfers")) },
