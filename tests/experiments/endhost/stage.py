@@ -48,6 +48,9 @@ _BROKER = {"BWB_MANAGED_LEAD_MS": "100", "BWB_FALLBACK_RATE_BPS": "1000000"}
 # The emulator runs at 10, before all: everybody's time is its time. Then who measures, then who sends, then the broker.
 _MEASURING, AGENT_PRIORITY, _API_PRIORITY, SINK_NICE = 5, 2, 1, -20
 
+# END, acknowledgements, FIN: what is sent when all data is.
+_FAREWELL_BYTES = 3_000
+
 _CLOCK_ERROR_US, _CLOCK_LIMIT_S = 9_000, 90
 
 # A run counts only if the emulator added no more than this to the delay of a packet in the mean; 25 us are usual, and one halt of 20 ms
@@ -189,7 +192,7 @@ class Trace:
     def offered(self, address: str, since_us: int, payload_bytes: int) -> list[Count]:
         """Payload of a source since an instant, as counts at the ends of the ticks. What it sent in all is `payload_bytes`: the share of
 
-        headers is taken to be the same throughout.
+        headers is taken to be the same throughout. The end of the connection, a round trip after the last data, is no part of it.
         """
         with self._path.open() as file:
             file.seek(self._read)
@@ -200,8 +203,9 @@ class Trace:
         for row in rows:
             if row[1:4] == ["left-right", "tcp", address]:
                 ticks[int(row[0])] = ticks.get(int(row[0]), 0) + int(row[7])
+        last = max((begin for begin, wire in ticks.items() if wire > _FAREWELL_BYTES), default=0)
         for begin, wire in sorted(ticks.items()):
-            if begin + self.TICK_US > since_us and wire > 0:
+            if begin + self.TICK_US > since_us and wire > 0 and begin <= last:
                 total += wire
                 counts.append((begin + self.TICK_US, total))
         return [Count(at, wire * payload_bytes / max(total, 1)) for at, wire in counts]
