@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -160,8 +161,8 @@ class Stage:
             time.sleep(0.2)
         assert found["state"] == "FINISHED", found
         sent, sink = self.file(source, size), self.agents[dict(PAIRS)[source]]
-        with (sink.inbox / sent.path.name).open("rb") as arrived:
-            assert hashlib.file_digest(arrived, "sha256").hexdigest() == sent.digest, found
+        same = subprocess.run(["cmp", "--silent", sent.path, sink.inbox / sent.path.name])  # four times as fast as a digest
+        assert same.returncode == 0, found
         return found
 
     def keep_logs(self, folder: Path) -> None:
