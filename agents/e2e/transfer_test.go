@@ -208,14 +208,14 @@ func TestALateStartIsAShortfallOnce(t *testing.T) {
 	}
 }
 
-// Who is short by a little tells it by the booked end, not up to 0.2 s later: until the broker has booked the rest, it crawls.
-func TestALittleThatIsMissingIsToldByTheEnd(t *testing.T) {
+// Who is short by a little tells it before the booked end, so that the broker can book the rest behind it: until then, it would crawl.
+func TestALittleThatIsMissingIsToldBeforeTheEnd(t *testing.T) {
 	l := newLab(t)
 	a, b := l.agent("a"), l.agent("b")
 	booked := steps(300*time.Millisecond, 1.1, 80)
 	j := l.job(a, b, 11_090_000, booked...) // 90 kB more than booked, of which catching up carries a half
 	j.assign()
-	if told := j.await(5*time.Second, a, "shortfall").At.Sub(booked[0].End); told > 40*time.Millisecond || told < -200*time.Millisecond {
+	if told := j.await(5*time.Second, a, "shortfall").At.Sub(booked[0].End); told > -100*time.Millisecond || told < -time.Second {
 		t.Errorf("told %s after the booked end", told)
 	}
 }

@@ -37,7 +37,8 @@ class Lab:
 
     `sysctls` are set in every host, over SYSCTLS; what the kernel keeps once for the whole machine is refused. A socket has
     `congestion_control` unless it chooses another. Without `segmentation_offload` no packet on any wire is larger than the MTU, and every
-    packet is paced by itself; with it, as with a network card's, none is beyond the bottleneck's door. `directory` is where logs, trace and state go and stay; None: a temporary one.
+    packet is paced by itself; with it, as with a network card's, none is beyond the bottleneck's door. `directory` is where logs, trace and
+    state go and stay; None: a temporary one.
     """
 
     def __init__(

@@ -22,7 +22,9 @@ def test_payload_is_counted_at_the_ends_of_ticks(tmp_path: Path) -> None:
     trace = Trace(path)
     trace.skip()
     with path.open("a") as file:
-        file.write(line(20_000, "left-right", "a", 10_000) + line(20_000, "left-right", "b", 50) + line(20_000, "right-left", "a", 50))
+        file.write(
+            line(20_000, "left-right", "a", 10_000) + line(20_000, "left-right", "b", 50) + line(20_000, "right-left", "a", 50)
+        )
         # FIN comes a round trip after the data: with it, 100 ms of nothing would count as slow.
         file.write(line(30_000, "left-right", "a", 30_000) + line(130_000, "left-right", "a", 170))
         file.write("140000,left-right,tcp,a,1,to,2,30")  # still being written

@@ -161,7 +161,7 @@ class Stage:
             time.sleep(0.2)
         assert found["state"] == "FINISHED", found
         sent, sink = self.file(source, size), self.agents[dict(PAIRS)[source]]
-        same = subprocess.run(["cmp", "--silent", sent.path, sink.inbox / sent.path.name])  # four times as fast as a digest
+        same = subprocess.run(["cmp", "--silent", sent.path, sink.inbox / sent.path.name], check=False)  # faster than a digest
         assert same.returncode == 0, found
         return found
 
