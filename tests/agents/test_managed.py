@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A managed transfer end to end, on real processes and real TCP: the file moves at the booked rates, whatever is killed on the way."""
 
-import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from broker.core.units import US_PER_S, format_time, parse_time
 from tests.agents.stack import AGENT, Stack, stack, wait_for
 from tests.agents.tcp_info import Sampler
+from tests.lab.fitness import shown
 
 pytestmark = [
     pytest.mark.agents,
@@ -26,9 +27,6 @@ WINDOW_US = 500_000
 BURST_BYTES = 65_536
 
 
-ATTEMPTS = 3
-
-
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Stack]:
     with stack(tmp_path) as started:
@@ -36,17 +34,17 @@ def running(tmp_path: Path) -> Iterator[Stack]:
 
 
 def _measured(directory: Path, experiment: Callable[[Stack], None]) -> None:
-    """Run an experiment that measures rates, up to three times: what else runs on the machine can spoil one, and cannot better it."""
-    for attempt in range(1, ATTEMPTS + 1):
-        (directory / str(attempt)).mkdir()
+    """Run an experiment that measures rates. Skipped, loudly, where this machine never had time for it."""
+
+    def play() -> list[str]:
         try:
-            with stack(directory / str(attempt)) as started:
+            with stack(Path(tempfile.mkdtemp(dir=directory))) as started:
                 experiment(started)
-            return
         except AssertionError as failure:
-            print(f"attempt {attempt} of {ATTEMPTS}, load {os.getloadavg()[0]:.1f}: {str(failure)[:300]}")
-            if attempt == ATTEMPTS:
-                raise
+            return [str(failure)[:300]]
+        return []
+
+    shown(play)
 
 
 def _stepped(running: Stack) -> dict[str, Any]:

@@ -6,9 +6,9 @@
 // Two limits hold at once. The account: what was written never runs ahead of what is booked, apart from some
 // milliseconds that wait in the kernel. The queue: those milliseconds are a model of the kernel's queue, which drains at
 // the paced rate; it never holds more than the schedule carries in the coming milliseconds, so it is empty when a gap
-// begins. Who is so far behind the account that the booking does not carry the rest may go faster, but only by CatchUp, so no backlog
-// ever turns into a burst. Who is behind by less than the booking's margin stays behind: on a link that is booked out
-// what is made good only waits in its queue, and in the end is lost there.
+// begins. Who is behind the account by more than half of what the booking can spare may go faster, but only by CatchUp, so no backlog
+// ever turns into a burst. Who is behind by less stays behind: on a link that is booked out what is made good only waits in
+// its queue, and in the end is lost there.
 package pacer
 
 import "bandwidthbroker/agents/internal/schedule"
@@ -108,7 +108,7 @@ func (p *Pacer) Next(now, want int64) Decision {
 		return Decision{WakeAt: wake}
 	}
 	deficit := p.deficit(now)
-	switch late := deficit - p.margin; {
+	switch late := deficit - p.margin/2; {
 	case late > schedule.Volume(rate, slack):
 		p.behind = true
 	case late <= 0:

@@ -199,7 +199,7 @@ func TestCatchUpIsBounded(t *testing.T) {
 func TestWhoHasAMarginStaysBehind(t *testing.T) {
 	const rate = 100_000_000
 	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: rate}})
-	for _, c := range []struct{ owed, want int64 }{{-schedule.Volume(rate, 50_000), rate}, {0, rate + rate/CatchUp}} {
+	for _, c := range []struct{ owed, want int64 }{{-schedule.Volume(rate, 80_000), rate}, {-schedule.Volume(rate, 1_000), rate + rate/CatchUp}, {0, rate + rate/CatchUp}} {
 		p := Start(0, booked, 0, c.owed, style)
 		write(p, 0, 1_000_000, 0)
 		write(p, 1_045_000, 1_200_000, 0)
