@@ -101,6 +101,9 @@ func follow(t *testing.T, host Mechanisms, name mechanism.Name) {
 		samples = append(samples, taken{now, r.Progress().Bytes})
 	}
 	s.Stop(false)
+	if lost > 50_000 { // a sender that stood still as long was not slow by its mechanism
+		t.Skipf("NOT SHOWN: a process that only sleeps was up to %.0f ms late on this host, %.0f ms in all", float64(late)/1000, float64(lost)/1000)
+	}
 	plan := schedule.New(booked)
 	for i, b := range booked {
 		got, span := between(samples, b.Begin, b.Begin+2_000_000)

@@ -275,7 +275,7 @@ func (t *transmission) checkShortfall(now int64) {
 		t.nextCheck = now + shortfallNear
 	}
 	missing := t.orders.Volume - t.offset
-	short := pacer.Shortfall(now, t.plan, missing) || pacer.EndsShort(now, t.plan, missing)
+	short := pacer.Shortfall(now, t.plan, missing) || pacer.EndsShort(now, t.plan, missing+t.pacer.Waiting(now))
 	if !short || t.tail.Absorbs(missing-t.plan.Bytes(now, t.plan.End())) {
 		return
 	}

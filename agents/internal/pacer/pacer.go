@@ -161,6 +161,12 @@ func (p *Pacer) Wrote(n int64) {
 	p.reach.wrote(n)
 }
 
+// Waiting is how many bytes of those that were written are still in the kernel's queue, by the model of it.
+func (p *Pacer) Waiting(now int64) int64 {
+	p.drain(now)
+	return p.queue
+}
+
 // Achieved is the rate that this connection has shown it can reach at the rate that is booked now, in bit/s; 0 while that is too
 // short to say.
 func (p *Pacer) Achieved() int64 { return p.reach.rate() }

@@ -30,7 +30,8 @@ const (
 )
 
 // EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the little that is
-// tolerated fades with the time that is left, a hundredth of it and two packets. It is for who knows what was written to the last byte.
+// tolerated fades with the time that is left, a hundredth of it and two packets. Missing is what has not left
+// this host, to the last byte.
 func EndsShort(now int64, plan schedule.Schedule, missing int64) bool {
 	left := plan.End() - now
 	if left > NearEnd {
