@@ -323,8 +323,9 @@ def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
     assert predecessor.finish_us is not None
     turn_us = predecessor.finish_us + chains.word_us(ask.signal)
     if ask.deadline_us is not None and ask.deadline_us <= turn_us:
-        ends = format_time(predecessor.finish_us)
-        raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is not after {ends}, when {ask.after} is to finish")
+        word = " and the broker's word has arrived" if turn_us > predecessor.finish_us else ""
+        detail = f"{format_time(ask.deadline_us)} is not after {format_time(turn_us)}, when {ask.after} is to have finished{word}"
+        raise Problem.of_field("deadline", detail)
     return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, turn_us))
 
 

@@ -73,7 +73,7 @@ def turn_us(batch: Batch, transfer: Transfer) -> int:
 def earliest_us(batch: Batch, transfer: Transfer) -> int:
     """Before that a new plan for it must not begin; 0 where nothing is to be waited for."""
     turn = turn_us(batch, transfer)
-    return turn and turn + word_us(transfer.signal)
+    return turn + word_us(transfer.signal) if turn else 0
 
 
 def predecessor_of(batch: Batch, after: str, mode: Mode) -> Transfer:

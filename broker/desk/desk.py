@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The admission desk: everything that queued up meanwhile becomes one batch, in ONE transaction.
 
-Order of locks, the same in every process: idempotency keys, links, transfers, hosts, each in key order. Any number of desks may run on
-one database; the links' row locks serialise them, and the ledger's primary key would stop a plan made on an old version.
+Any number of desks may run on one database; the links' row locks (`locks`) serialise them, and the ledger's primary key would stop a plan
+made on an old version.
 """
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from broker.core.calendar import Step
 from broker.core.capacity import rises
-from broker.core.transfer import IllegalTransition
-from broker.desk.admit import Admit, Policy
+from broker.desk.admit import Policy
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command, Foreseen, Preview, moved_by
-from broker.desk.handover import settle
+from broker.desk.locks import Restart, lock, lock_everything
+from broker.desk.outcomes import decide, kept, recall, refused
 from broker.desk.problems import Problem
-from broker.desk.rest import plannable_links
-from broker.planners import PLANNERS
-from broker.store import bookings, idempotency, refusals, transfers
+from broker.store import bookings, idempotency, refusals
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
 log = logging.getLogger(__name__)
@@ -32,11 +28,6 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _RESTARTS = 8
-_NOBODY = transfers.Chained(frozenset(), frozenset())
-
-
-class _Restart(Exception):
-    """The network or a transfer's path changed between looking and locking: begin the transaction anew."""
 
 
 class _Work:
@@ -158,7 +149,7 @@ class Desk:
         for _ in range(_RESTARTS):
             try:
                 outcomes, hosts, wrote = await self._attempt(batch, every_link)
-            except _Restart:
+            except Restart:
                 continue
             except NotLocked:
                 every_link = True  # a planner went further afield than was foreseen: it may look anywhere now
@@ -187,22 +178,22 @@ class Desk:
             async with self._database.transaction() as connection:
                 keys = [work.command.key for work in batch if work.command.key is not None]
                 known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
-                working = await self._lock(connection, [w.command for w in batch], every_link)
+                working = await lock(connection, self.books, [w.command for w in batch], self._clock, every_link)
                 outcomes = []
                 answers = []
                 for work in batch:
                     command = work.command
                     before = known.get(command.key[:2]) if command.key else None
                     if before is not None:
-                        outcomes.append(await _recall(connection, command, before))
+                        outcomes.append(await recall(connection, command, before))
                         continue
-                    outcome = _decide(command, working, self._policy)
+                    outcome = decide(command, working, self._policy)
                     outcomes.append(outcome)
                     if command.key is not None:
                         answers.append((command.key, command, outcome))
                 await working.write(connection)
-                await refusals.append(connection, working.now_us, _refused([w.command for w in batch], outcomes, known))
-                await idempotency.remember(connection, [(key, _kept(command, outcome)) for key, command, outcome in answers])
+                await refusals.append(connection, working.now_us, refused([w.command for w in batch], outcomes, known))
+                await idempotency.remember(connection, [(key, kept(command, outcome)) for key, command, outcome in answers])
         except BaseException:
             if working is not None:
                 working.journal.undo()
@@ -216,7 +207,7 @@ class Desk:
         books = self.books
         try:
             async with self._database.transaction() as connection:
-                heads = await self._lock_everything(connection)
+                heads = await lock_everything(connection, self.books, self._clock)
                 batch = Batch(books, heads, {}, self._clock())
                 capacities = {link_id: calendar.capacity for link_id, calendar in books.calendars.items()}
                 result = await work.command.act(connection, batch)
@@ -235,14 +226,6 @@ class Desk:
             work.future.set_result(result)
         self._announce(batch.touched)
 
-    async def _lock_everything(self, connection: AsyncConnection) -> dict[str, int]:
-        """Lock the network and every link, and bring the books up to date; the head of each link."""
-        await bookings.lock_topology(connection)
-        await self.books.load_topology(connection)
-        locked = await bookings.lock(connection, self.books.records)
-        await self.books.catch_up(connection, locked.heads, self._clock())
-        return {link_id: head.version for link_id, head in locked.heads.items()}
-
     async def _rehearse(self, work: _Work) -> None:
         """Decide on a preview's command, and forget it all but for the answer."""
         command = work.command.command
@@ -255,7 +238,7 @@ class Desk:
                     outcome = await self._rehearse_command(command, every_link)
             except Problem as problem:
                 outcome = problem
-            except _Restart:
+            except Restart:
                 continue
             except NotLocked:
                 every_link = True
@@ -271,8 +254,8 @@ class Desk:
         working: Batch | None = None
         try:
             async with self._database.rehearsal() as connection:
-                working = await self._lock(connection, [command], every_link)
-                outcome = _decide(command, working, self._policy)
+                working = await lock(connection, self.books, [command], self._clock, every_link)
+                outcome = decide(command, working, self._policy)
                 await working.explain_refusals(connection)
                 return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, moved_by(command, working))
         finally:
@@ -281,7 +264,7 @@ class Desk:
 
     async def _rehearse_alone(self, command: Alone[Any]) -> Any:
         async with self._database.rehearsal() as connection:
-            heads = await self._lock_everything(connection)
+            heads = await lock_everything(connection, self.books, self._clock)
             # On a copy of the books: what changes the network changes them in ways that no journal takes back.
             return await command.act(connection, Batch(self.books.copy(), heads, {}, self._clock(), rehearsed=True))
 
@@ -302,101 +285,6 @@ class Desk:
         records = self.books.records
         self.books = Books()
         self.books.records = records
-
-    async def _lock(self, connection: AsyncConnection, commands: list[Command[Any]], every_link: bool) -> Batch:
-        """Lock links, then transfers; bring the books up to date. Raises _Restart where what was looked at first has changed.
-
-        A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
-        """
-        books = self.books
-        books.looked_us = self._clock()
-        named = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
-        chain = await transfers.chained(connection, named) if named else _NOBODY
-        seen = await transfers.get_many(connection, chain.behind) if named else {}
-        wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
-        for transfer_id in chain.behind - named:
-            wanted |= plannable_links(books, seen[transfer_id])
-        for command in commands:
-            wanted |= command.links(books, seen)
-        if every_link:
-            wanted |= books.records.keys()
-        locked = await bookings.lock(connection, wanted)
-        # A link that was deleted while we waited for its lock is known to the books and missing from the heads.
-        deleted = any(link_id in books.records and link_id not in locked.heads for link_id in wanted)
-        if deleted or locked.topology_version != books.topology_version or not books.is_current(locked.heads):
-            await books.load_topology(connection)
-            raise _Restart
-        found = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True) if named else {}
-        if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
-            raise _Restart
-        if named and await transfers.chained(connection, named) != chain:
-            raise _Restart  # somebody joined or left the chain before its first rows were locked
-        # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
-        now_us = self._clock()
-        await books.catch_up(connection, locked.heads, now_us)
-        return Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
-
-
-def _decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
-    mark = batch.mark()
-    noted = len(batch.noted)
-    try:
-        result = command.decide(batch)
-        settle(batch, batch.noted[noted:], policy)
-    except Problem as problem:
-        batch.back_to(mark)
-        return problem
-    except IllegalTransition as illegal:
-        batch.back_to(mark)
-        return Problem("conflict", str(illegal), {"state": str(illegal.state)})
-    except NotLocked:  # the whole batch begins anew
-        raise
-    except Exception as error:
-        log.exception("a command failed")
-        batch.back_to(mark)
-        return error
-    else:
-        return result
-
-
-def _refused(commands: Sequence[Any], outcomes: Sequence[Any], known: Mapping[Any, Any]) -> Counter[tuple[str, str]]:
-    """How many requests were refused now, by (planner, code of the problem)."""
-    counted: Counter[tuple[str, str]] = Counter()
-    for command, outcome in zip(commands, outcomes, strict=True):
-        if not isinstance(command, Admit) or (command.key is not None and command.key[:2] in known):
-            continue
-        results = [outcome] * len(command.asks) if isinstance(outcome, Problem) else outcome
-        if isinstance(results, list):
-            counted.update(
-                (ask.planner if ask.planner in PLANNERS else "unknown", result.code)
-                for ask, result in zip(command.asks, results, strict=True)
-                if isinstance(result, Problem)
-            )
-    return counted
-
-
-def _kept(command: Command[Any], outcome: Any) -> Any:
-    """What an idempotency key remembers: a result or a refusal, and nothing of a fault of ours (then the key stays unanswered)."""
-    if isinstance(outcome, Problem):
-        return {"problem": [outcome.code, outcome.detail, outcome.more]}
-    if isinstance(outcome, BaseException):
-        return None
-    return {"result": command.answer(outcome)}
-
-
-async def _recall(connection: AsyncConnection, command: Command[Any], known: idempotency.Known) -> Any:
-    assert command.key is not None
-    if known.body_hash != command.key.body_hash:
-        return Problem(
-            "idempotency-key-reused",
-            "this Idempotency-Key was used before with another body; use a new key for a new request",
-            {"errors": [{"field": "Idempotency-Key", "detail": "used before with another body"}]},
-        )
-    if known.answer is None:
-        return Problem("conflict", "this Idempotency-Key belongs to a request that failed; use a new key")
-    if "problem" in known.answer:
-        return Problem(*known.answer["problem"])
-    return await command.recall(connection, known.answer["result"])
 
 
 def _fail(batch: list[_Work], error: BaseException) -> None:

@@ -33,16 +33,13 @@ def running(tmp_path: Path) -> Iterator[Stack]:
         yield started
 
 
-def _measured(directory: Path, experiment: Callable[[Stack], None]) -> None:
-    """Run an experiment that measures rates. Skipped, loudly, where this machine never had time for it."""
+def _measured(directory: Path, experiment: Callable[[Stack], list[str]]) -> None:
+    """Run an experiment that answers which rates or ends were off. Skipped, loudly, where this machine never had time for it; whatever
+    else it finds wrong fails at once."""
 
     def play() -> list[str]:
-        try:
-            with stack(Path(tempfile.mkdtemp(dir=directory))) as started:
-                experiment(started)
-        except AssertionError as failure:
-            return [str(failure)[:300]]
-        return []
+        with stack(Path(tempfile.mkdtemp(dir=directory))) as started:
+            return experiment(started)
 
     shown(play)
 
@@ -79,9 +76,10 @@ def _booked(segments: list[tuple[int, int, int]], begin: float, end: float) -> f
     return sum(rate * max(0.0, min(end, stop) - max(begin, start)) / 8e6 for start, stop, rate in segments)
 
 
-def _check_rates(sampler: Sampler, segments: list[tuple[int, int, int]]) -> dict[str, float]:
-    """Goodput within 1 % of the booking in each segment of >= 2 s, and never more than 1 % above it over any 500 ms."""
-    figures = {}
+def _off_the_rates(sampler: Sampler, segments: list[tuple[int, int, int]]) -> list[str]:
+    """What was off: goodput by more than 1 % of the booking in a segment of >= 2 s, or more than 1 % above it over any 500 ms."""
+    figures: dict[str, float] = {}
+    off: list[str] = []
     # The last byte is on the wire a little before the file is on disk and checked.
     last_byte = min(sample.at_us for sample in sampler.samples if sample.received == sampler.samples[-1].received)
     for begin, planned_end, rate in segments:
@@ -91,7 +89,17 @@ def _check_rates(sampler: Sampler, segments: list[tuple[int, int, int]]) -> dict
             first, last = inside[0], inside[-1]
             goodput = (last.received - first.received) * 8e6 / (last.at_us - first.at_us)
             figures[f"{rate // MEGABIT} Mb/s"] = round(goodput / rate, 5)
-            assert abs(goodput / rate - 1) <= 0.01, (rate, goodput)
+            if abs(goodput / rate - 1) > 0.01:
+                off.append(f"{goodput / MEGABIT:.2f} Mb/s where {rate // MEGABIT} are booked")
+    figures["worst 500 ms"] = worst = round(_worst_window(sampler, segments), 4)
+    if worst > 1.01:
+        off.append(f"{worst} of the booking over 500 ms")
+    print(f"rates against booking: {figures}")
+    return off
+
+
+def _worst_window(sampler: Sampler, segments: list[tuple[int, int, int]]) -> float:
+    """The most over any 500 ms, as a share of what is booked then; a burst of the kernel's is nobody's fault."""
     worst = 0.0
     later = iter(sampler.samples)
     window_end = next(later)
@@ -99,16 +107,15 @@ def _check_rates(sampler: Sampler, segments: list[tuple[int, int, int]]) -> dict
         while window_end.at_us < sample.at_us + WINDOW_US:
             following = next(later, None)
             if following is None:
-                figures["worst 500 ms"] = round(worst, 4)
-                return figures
+                return worst
             window_end = following
         received = window_end.received - sample.received
         allowed = _booked(segments, sample.before_us, window_end.after_us)
         if allowed > 0:
-            worst = max(worst, received / allowed)
-        assert received <= allowed * 1.01 + BURST_BYTES, (sample, received, allowed)
-    figures["worst 500 ms"] = round(worst, 4)
-    return figures
+            worst = max(worst, (received - BURST_BYTES) / allowed)
+        else:
+            assert received <= BURST_BYTES, (sample, received)
+    return worst
 
 
 def _check_end(running: Stack, transfer: dict[str, Any], patience_s: float = 40) -> dict[str, Any]:
@@ -126,17 +133,21 @@ def _deviation(transfer: dict[str, Any], done: dict[str, Any]) -> float:
     return (parse_time(done["actual_finish"]) - planned) / (planned - start)
 
 
-def _keeps_the_rates(running: Stack) -> None:
+def _off_the_end(transfer: dict[str, Any], done: dict[str, Any]) -> list[str]:
+    deviation = _deviation(transfer, done)
+    print(f"finish {deviation:+.4f}")
+    return [f"ended {deviation:+.1%} of its duration from its plan"] if abs(deviation) > 0.02 else []
+
+
+def _keeps_the_rates(running: Stack) -> list[str]:
     transfer = _stepped(running)
     segments = _segments(transfer)
     sampler = _watch(running, transfer, segments[-1][1] + US_PER_S // 2)
     done = _check_end(running, transfer)
-    figures = _check_rates(sampler, segments)
-    print(f"rates against booking: {figures}; finish {_deviation(transfer, done):+.4f}")
-    assert abs(_deviation(transfer, done)) <= 0.02
+    return _off_the_rates(sampler, segments) + _off_the_end(transfer, done)
 
 
-def _keeps_the_rates_without_a_broker(running: Stack) -> None:
+def _keeps_the_rates_without_a_broker(running: Stack) -> list[str]:
     transfer = _stepped(running)
     segments = _segments(transfer)
     _watch(running, transfer, segments[1][0])
@@ -145,9 +156,7 @@ def _keeps_the_rates_without_a_broker(running: Stack) -> None:
     wait_for(lambda: running.arrived("data.bin"), 20, "the file is in place although the broker is gone")
     running.start_broker()
     done = _check_end(running, transfer)
-    figures = _check_rates(sampler, segments[1:])
-    print(f"without a broker: {figures}; finish {_deviation(transfer, done):+.4f}")
-    assert abs(_deviation(transfer, done)) <= 0.02
+    return _off_the_rates(sampler, segments[1:]) + _off_the_end(transfer, done)
 
 
 def test_the_booked_rates_are_kept(tmp_path: Path) -> None:

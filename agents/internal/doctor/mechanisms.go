@@ -31,7 +31,7 @@ func (h Host) mechanisms() []Finding {
 	return append(made, h.congestionControl()...)
 }
 
-// good are the congestion controls that the agent takes, the best first.
+// good are the congestion controls that the agent takes: reno to begin with, cubic after a loss (package mover).
 var good = []string{"cubic", "reno"}
 
 func (h Host) congestionControl() []Finding {

@@ -77,6 +77,7 @@ const leastHTB = 16_000
 
 // apply holds the class at the rate, as it is with headers, and answers what that is without.
 func (h *htb) apply() (int64, error) {
+	h.heldBps = 0 // until the kernel has said it again: what failed is tried again, not remembered
 	if err := h.frame(h.sockets[len(h.sockets)-1]); err != nil {
 		return 0, err
 	}

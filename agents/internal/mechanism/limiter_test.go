@@ -129,6 +129,33 @@ func (c *classes) Release(owner string) error {
 
 func (c *classes) LinkHeader(netip.Addr) (int, error) { return 14, nil }
 
+func TestHTBTriesAgainWhatFailed(t *testing.T) {
+	if unix.Geteuid() != 0 {
+		t.Skip("SKIPPED, htb was not tried on sockets: SO_PRIORITY above 6 needs CAP_NET_ADMIN; run as root")
+	}
+	tc := &classes{}
+	h, err := mechanism.Probe([]mechanism.Name{mechanism.HTB}, mechanism.Means{Classes: tc}).Limiter("", "tr_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.SetRate(100_000_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Attach(pair(t)); err != nil {
+		t.Fatal(err)
+	}
+	tc.refuse = errors.New("no memory")
+	for range 2 { // the second time for the same rate, which a cache could take for applied
+		if held, err := h.SetRate(200_000_000); err == nil {
+			t.Errorf("held %d, although the kernel refused", held)
+		}
+	}
+	tc.refuse = nil
+	if held, err := h.SetRate(200_000_000); err != nil || held < 200_000_000 {
+		t.Errorf("held %d, %v, when the kernel takes it again", held, err)
+	}
+}
+
 // Loopback segments are of 65,483 bytes (MTU 65,536) with 66 of headers.
 func TestHTBCountsHeaders(t *testing.T) {
 	if unix.Geteuid() != 0 {

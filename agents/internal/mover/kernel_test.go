@@ -101,7 +101,7 @@ func follow(t *testing.T, host Mechanisms, name mechanism.Name) {
 		samples = append(samples, taken{now, r.Progress().Bytes})
 	}
 	s.Stop(false)
-	if lost > 50_000 { // a sender that stood still as long was not slow by its mechanism
+	if lost > 100_000 { // a sender that stood still as long was not slow by its mechanism; 20 to 45 ms are usual where nothing else runs
 		t.Skipf("NOT SHOWN: a process that only sleeps was up to %.0f ms late on this host, %.0f ms in all", float64(late)/1000, float64(lost)/1000)
 	}
 	plan := schedule.New(booked)

@@ -6,16 +6,16 @@
 // Two limits hold at once. The account: what was written never runs ahead of what is booked, apart from some
 // milliseconds that wait in the kernel. The queue: those milliseconds are a model of the kernel's queue, which drains at
 // the paced rate; it never holds more than the schedule carries in the coming milliseconds, so it is empty when a gap
-// begins. Who is behind the account by more than half of what the booking can spare may go faster, but only by CatchUp, so no backlog
-// ever turns into a burst. Who is behind by less stays behind: on a link that is booked out what is made good only waits in
-// its queue, and in the end is lost there.
+// begins. Who is behind the account by more than half of what the booking can spare may go faster, but only by CatchUp, so
+// no backlog ever turns into a burst. Who is behind by less stays behind: on a link that is booked out what is made good
+// only waits in its queue, and in the end is lost there.
 package pacer
 
 import "bandwidthbroker/agents/internal/schedule"
 
 const (
-	// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a transfer may go that will not be done in time otherwise. With the kernel's own
-	// pacing error (about 0.2 %, measured) this stays under the promised 1 %.
+	// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a transfer may go that is behind by more than half of what its
+	// booking can spare. With the kernel's own pacing error (about 0.2 %, measured) this stays under the promised 1 %.
 	CatchUp = 200
 
 	// Queued is the lookahead for a kernel that paces: how much waits there ahead of time. It bridges late wake-ups on a

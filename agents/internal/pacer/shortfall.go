@@ -23,15 +23,15 @@ func Shortfall(now int64, plan schedule.Schedule, missing int64) bool {
 }
 
 const (
-	// NearEnd is how long before the end of a plan it is looked at closely: longer than a report and a new plan take, which begins half a
-	// second after it was booked.
+	// NearEnd is how long before the end of a plan it is looked at closely: longer than a report and a new plan take, which
+	// begins half a second after it was booked.
 	NearEnd int64 = 1_000_000 // µs
 	fading  int64 = 100
 )
 
-// EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the little that is
-// tolerated fades with the time that is left, a hundredth of it and two packets. Missing is what has not left
-// this host, to the last byte.
+// EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the
+// little that is tolerated fades with the time that is left, a hundredth of it and two packets. Missing is what has not
+// left this host, to the last byte.
 func EndsShort(now int64, plan schedule.Schedule, missing int64) bool {
 	left := plan.End() - now
 	if left > NearEnd {

@@ -94,7 +94,7 @@ func TestPacingIsReadBack(t *testing.T) {
 
 func TestRoomForWhatIsInFlight(t *testing.T) {
 	c, _ := connected(t, func(int) {})
-	const little = 1_000_000
+	const little = 2_000_000
 	if room, err := c.Need(little); err != nil || room < little {
 		t.Fatalf("room for %d bytes, %v", room, err)
 	}
