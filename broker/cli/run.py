@@ -14,6 +14,7 @@ from broker.cli.agent_socket import AgentAway, agent_program, ask_agent
 from broker.cli.context import StateDir
 from broker.cli.quantities import DURATION, RATE, SIZE, WHEN, now_us, show_duration, show_rate, show_size, show_time
 from broker.cli.recipient import named_in
+from broker.cli.transfer_options import After, OnOverrun, OnTimeout, SignalKind, SignalTimeout, start_signal
 from broker.client import BrokerClient, ClientError
 from broker.client.documents import Transfer
 from broker.core.units import parse_time
@@ -52,6 +53,11 @@ def run_command(
     rate_max: Annotated[
         int | None, typer.Option(parser=RATE, metavar="RATE", help="Never faster: 800M, 1.5G (bit/s), 100MB/s (bytes per second).")
     ] = None,
+    after: After = None,
+    signal: SignalKind = None,
+    signal_timeout: SignalTimeout = None,
+    on_timeout: OnTimeout = None,
+    on_overrun: OnOverrun = None,
     mechanism: Annotated[
         Mechanism | None, typer.Option(help="How the connections are held to the rate. Default: what this host prefers.")
     ] = None,
@@ -84,6 +90,7 @@ def run_command(
       bwb run --bytes 10G --deadline +1h -- curl -T x.h5 http://dtn-b.example.org:8080/x.h5
       bwb run --bytes 1TB --to dtn-b --rate-max 5G -- rclone copy run7 remote:run7 --transfers 8
       bwb run --bytes 10G --max-wait 10min -- iperf3 -c dtn-b -n 10G -P 8
+      bwb run --bytes 80G --after tr_... -- rsync -a run8/ rsync://dtn-b/incoming/
     """
     folder = agent_state_dir or Path(os.environ.get("BWB_AGENT_STATE_DIR") or "/var/lib/bwb")
     program = agent_program()
@@ -107,6 +114,8 @@ def run_command(
             "deadline": deadline,
             "not_before": not_before,
             "rate_max_bps": rate_max,
+            "after": after,
+            "signal": start_signal(signal, signal_timeout, on_timeout, on_overrun),
             "mechanism": mechanism and str(mechanism),
             "label": label or Path(command[0]).name,
             "project": project,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from broker.core.units import US_PER_S, format_time
-from tests.dashboard.running import RunningBroker
+from tests.dashboard.running import RunningBroker, sign_in
 
 QUARTER_S = 900
 
@@ -31,6 +31,30 @@ def lane(page: Page, link: str) -> Locator:
 
 def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
+
+
+def test_the_first_view_asks_before_its_code_is_there_and_nothing_twice(
+    new_context: Callable[..., BrowserContext], broker: RunningBroker
+) -> None:
+    questions = {"/v1/overview", "/v1/links", "/v1/topology", "/v1/hosts"}
+    context = new_context()
+    sign_in(context, broker.make_token("read")["token"])
+    page = context.new_page()
+    asked: list[str] = []
+    held: list[Route] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page.route("**/v1/events*", lambda _: None)  # held up for good: an event would have the view ask again
+    page.route(re.compile(r"/overview-[^/]*\.js$"), held.append)
+    page.goto("/", wait_until="commit")
+    limit = time.monotonic() + 30
+    while not (held and questions <= set(asked)):
+        assert time.monotonic() < limit, asked
+        page.wait_for_timeout(20)
+    for route in held:
+        route.continue_()
+    opened(page)
+    expect(page.get_by_role("row", name="Reserved")).to_be_visible()
+    assert {path: asked.count(path) for path in questions} == dict.fromkeys(questions, 1)
 
 
 def test_numbers_lead_to_what_they_count(signed_in: Callable[..., Page], broker: RunningBroker) -> None:

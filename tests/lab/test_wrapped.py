@@ -11,6 +11,7 @@ import pytest
 from broker.cli.quantities import now_us
 from broker.core.units import format_time, parse_time
 from broker.lab import why_not
+from broker.lab.services import DATA_PORT
 from broker.lab.trace import TICK_US, Row, per_tick
 from tests.lab.fitness import shown
 from tests.lab.wrapping import HTTP_PORT, PACKET, PAYLOAD, Rig, deviation, missing, rig, wait_for
@@ -157,6 +158,52 @@ def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is
     finally:
         for process in (fails, dies, goes, stops, no_such):
             process.kill()
+
+
+def test_commands_and_files_take_turns(lab: Rig) -> None:
+    """A command, a file that an agent moves, another command, one behind the other: each begins on the end of the one before, ahead of its
+    booked time, for the first sends a sixth of what it said."""
+    small = 5_000_000
+    file = lab.lab.agents["a"].out / "between"
+    file.write_bytes(bytes(small))
+    ports = [HTTP_PORT + 50, DATA_PORT, HTTP_PORT + 51]
+    upload = f"curl -sS -T {lab.file(small)} http://{lab.to}:{{}}/x"
+    first = lab.book(6 * small, rate_max_bps=RATE, label="first")
+    chained = {"rate_max_bps": RATE, "signal": {"kind": "direct", "on_timeout": "cancel", "timeout_s": 5}}
+    between = lab.book(small, mode="managed", payload={"path": "between"}, after=first["id"], **chained)
+    last = lab.book(small, after=between["id"], label="last", **chained)
+    assert between["plan"]["start"] == first["plan"]["finish"]
+    runs = [lab.exec(first, ["sh", "-c", upload.format(ports[0])]), lab.exec(last, ["sh", "-c", upload.format(ports[2])])]
+    try:
+        assert [process.wait(40) for process in runs] == [0, 0]
+    finally:
+        for process in runs:
+            process.kill()
+    done = [lab.ended(one["id"], 20) for one in (first, between, last)]
+    assert [one["state"] for one in done] == ["FINISHED"] * 3, [one["waiting_reason"] for one in done]
+    for booked, now in zip((between, last), done[1:], strict=True):
+        assert "go_received" in lab.signals(booked["id"]), lab.signals(booked["id"])
+        assert parse_time(now["actual_start"] or "") < parse_time(booked["plan"]["start"] or "")
+    rows = [row for row in lab.trace() if row.time_us > parse_time(first["plan"]["start"] or "") - 1_000_000]
+    spans = [_span([row for row in rows if row.destination_port == port]) for port in ports]
+    print(f"gaps, ms: {[(after[0] - before[1]) / 1000 for before, after in itertools.pairwise(spans)]}")
+    assert all(after[0] >= before[1] - TICK_US for before, after in itertools.pairwise(spans)), spans
+
+
+def _span(rows: list[Row]) -> tuple[int, int]:
+    """From when to when they carried data: more in a tick than acknowledgements, or than what opens a window, need."""
+    busy = [time_us for time_us, size in per_tick(rows, "offered") if size > RATE / 8e6 * TICK_US * 0.1]
+    return busy[0], busy[-1] + TICK_US
+
+
+def test_a_successor_of_a_command_that_nobody_runs(lab: Rig) -> None:
+    """It begins when the time of that one is over, at the latest."""
+    never = lab.book(1_000_000, rate_max_bps=RATE, label="never run")
+    next_one = lab.book(1_000_000, rate_max_bps=RATE, label="behind it", after=never["id"], signal={"on_timeout": "cancel"})
+    process = lab.exec(next_one, ["sh", "-c", f"curl -sS -T {lab.file(1_000_000)} http://{lab.to}:{HTTP_PORT + 52}/x"])
+    assert process.wait(20) == 0
+    assert lab.ended(next_one["id"])["state"] == "FINISHED"
+    lab.broker.act(never["id"], "cancel")
 
 
 def _sending(port: int, lab: Rig) -> bool:

@@ -82,6 +82,11 @@ class Rig:
         answer = httpx.get(f"{self.lab.broker.url}/v1/transfers/{transfer_id}/events", headers=headers, timeout=10)
         return [event["action"] for event in answer.raise_for_status().json()]
 
+    def signals(self, transfer_id: str) -> list[str]:
+        """What its sender said of start signals."""
+        told = [event["after"] or {} for event in self.broker.history(transfer_id) if event["action"] == "transfer.signal"]
+        return [one["code"] for one in told]
+
     def trace(self) -> list[Row]:
         """What went from left to right so far."""
         time.sleep(0.3)  # the trace lags

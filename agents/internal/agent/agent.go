@@ -194,7 +194,7 @@ func (a *Agent) apply(doc brokerapi.Assignments, refused map[string]error) {
 	}
 	for _, op := range reconcile.Diff(running, reconcile.Wanted(doc, a.cfg.FallbackBps), refused) {
 		a.operations++
-		a.poke(a.deliverNow) // reports become due every second, and the status changes
+		poke(a.deliverNow) // reports become due every second, and the status changes
 		a.log.Info("reconcile", "operation", op.String(), "plan_revision", op.Orders.Revision)
 		switch op.Verb {
 		case reconcile.Stop:

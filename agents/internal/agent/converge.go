@@ -36,7 +36,7 @@ func (b *backoff) after(err error) time.Duration {
 	return max(b.last/2+rand.N(b.last), brokerclient.RetryAfterOf(err))
 }
 
-func (a *Agent) poke(c chan struct{}) {
+func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -128,7 +128,7 @@ func (a *Agent) listen(ctx context.Context) {
 	for {
 		err := a.client.Stream(ctx, a.credentials.Host, func() {
 			retry.reset()
-			a.poke(a.fetchNow)
+			poke(a.fetchNow)
 		}, a.heard)
 		if ctx.Err() != nil {
 			return
@@ -146,7 +146,7 @@ func (a *Agent) heard(revision int64) {
 	news := revision != a.revision
 	a.mu.Unlock()
 	if news {
-		a.poke(a.fetchNow)
+		poke(a.fetchNow)
 	}
 }
 

@@ -5,7 +5,6 @@ package agent
 import (
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/mover"
-	"bandwidthbroker/agents/internal/signal"
 	"bandwidthbroker/agents/internal/signalport"
 )
 
@@ -39,13 +38,9 @@ func (a *Agent) endedBefore(o mover.Orders, outcome brokerapi.AgentReportKind) {
 	if !o.Send || len(o.EndSignals) == 0 {
 		return
 	}
-	cause := signal.Done
-	if outcome == brokerapi.Failed {
-		cause = signal.Failed
-	}
 	tail := mover.NewTail(a.signals, a.clock, func(code, detail string) {
 		a.log.Info("signal", "transfer", o.Transfer, "code", code, "detail", detail)
 	})
 	tail.Update(&o)
-	tail.Release(0, cause)
+	tail.Release(0, causeOf(outcome))
 }

@@ -106,7 +106,7 @@ func (l *ledger) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
 	if err := l.put(kind, f); err != nil {
 		return err
 	}
-	l.agent.poke(l.agent.deliverNow)
+	poke(l.agent.deliverNow)
 	return nil
 }
 

@@ -65,6 +65,7 @@ type Orders struct {
 	Mechanism string    `json:"mechanism"` // the daemon has chosen where the broker left it open
 	Remote    bool      `json:"remote"`    // the daemon holds the rate: sockets and rates are handed over
 	Wait      bool      `json:"wait"`      // the signal to start has not come
+	After     string    `json:"after"`     // the transfer whose end that signal says; "": none
 	Peer      string    `json:"peer"`
 }
 

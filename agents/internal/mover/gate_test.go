@@ -222,10 +222,19 @@ func TestAStalledFirstLosesTheLink(t *testing.T) {
 	})
 }
 
-func TestFallbackByPolicyFreesTheLinkAtTheBookedEnd(t *testing.T) {
+func TestWhoMayNotGoOnFreesTheLinkAtTheBookedEnd(t *testing.T) {
+	t.Run("by policy", func(t *testing.T) {
+		freesTheLink(t, func(b *bed) { b.first.EndSignals[0].Delay = false })
+	})
+	t.Run("by its nature", func(t *testing.T) {
+		freesTheLink(t, func(b *bed) { b.tail.Yielding() })
+	})
+}
+
+func freesTheLink(t *testing.T, yield func(b *bed)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
-		b.first.EndSignals[0].Delay = false
+		yield(b)
 		b.begin()
 		b.run(3010*time.Millisecond, 100_000)
 		if b.tail.GoesOn(b.clock.Now()) || b.tail.Absorbs(1) {

@@ -53,11 +53,18 @@ type Tail struct {
 	acked   int64 // bytes when the peer's kernel last acknowledged some, and when that was
 	ackedAt int64
 	goes    bool
+	yields  bool
 }
 
 // NewTail makes one without successors.
 func NewTail(port *signalport.Port, clock Clock, report func(code, detail string)) *Tail {
 	return &Tail{port: port, clock: clock, report: report, pairs: map[EndSignal]*signalport.Predecessor{}}
+}
+
+// Yielding makes it the tail of a mover that never goes on at its rate beyond its booked end, whatever its successors would grant.
+func (t *Tail) Yielding() *Tail {
+	t.yields = true
+	return t
 }
 
 // Update takes the orders at the beginning and whenever they change.
@@ -191,7 +198,7 @@ func (t *Tail) leased() bool {
 
 // mayDelay says that by policy every successor waits for a predecessor that is late. t.mu is held.
 func (t *Tail) mayDelay() bool {
-	if t.orders == nil || len(t.orders.EndSignals) == 0 || t.freed {
+	if t.yields || t.orders == nil || len(t.orders.EndSignals) == 0 || t.freed {
 		return false
 	}
 	for _, e := range t.orders.EndSignals {

@@ -5,6 +5,7 @@ package wrap
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 const statusEvery int64 = 500_000 // µs
@@ -16,6 +17,21 @@ func (s *Supervisor) warn(format string, values ...any) {
 		s.leaveLine()
 		fmt.Fprintln(s.Messages, "bwb-agent: "+text)
 	}
+}
+
+// awaits is what there is to say before the start, which is booked in so many µs.
+func (s *Supervisor) awaits(left int64) string {
+	switch {
+	case s.orders.Paused:
+		return "paused"
+	case s.orders.Wait && left <= 0:
+		return "waits for the end of " + s.orders.After
+	}
+	text := "starts in " + (time.Duration(max(0, left)) * time.Microsecond).Round(time.Second).String()
+	if s.orders.Wait {
+		text += ", when " + s.orders.After + " has ended"
+	}
+	return text
 }
 
 // show keeps the status line up to date.

@@ -192,8 +192,10 @@ func (s *Supervisor) waitForStart(ctx context.Context) bool {
 		case ok:
 			wait = min(wait, time.Duration(next-now)*time.Microsecond)
 		}
-		s.askForRest(now)
-		s.show(now, "starts in "+(time.Duration(max(0, next-now))*time.Microsecond).Round(time.Second).String())
+		if !s.orders.Wait { // what waits for somebody who is late is moved with that one
+			s.askForRest(now)
+		}
+		s.show(now, s.awaits(next-now))
 		timer := time.NewTimer(min(wait, time.Second))
 		select {
 		case <-timer.C:
