@@ -40,7 +40,9 @@ func (a *Agent) Serve(line *local.Line, hello local.Hello, pid int) {
 		refusal = w.join(line, pid, hello.Began)
 	}
 	if refusal != nil && refusal.Code == failure.MechanismUnavailable {
+		w.mu.Lock()
 		w.fail(refusal)
+		w.mu.Unlock()
 	}
 	if refusal != nil {
 		_ = line.Send(local.Message{Refused: refusal}, -1)

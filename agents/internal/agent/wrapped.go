@@ -35,7 +35,8 @@ func (a *Agent) startWrapped(t *transfer) {
 	w := &wrapped{agent: a, ledger: t.ledger, log: a.log.With("transfer", t.orders.Transfer, "role", "wrapped"), orders: t.orders}
 	w.began = t.Began()
 	w.turn = newTurn(a.signals, a.clock, w.began, w.signalled)
-	w.turn.update(&w.orders)
+	o := t.orders
+	w.turn.update(&o)
 	t.mover, t.progress = w, w.Progress
 	if w.began {
 		w.lost = time.AfterFunc(restartGrace, w.giveUp)
@@ -234,6 +235,7 @@ func (w *wrapped) take(r local.Report) error {
 	case brokerapi.Finished, brokerapi.Failed:
 		w.mu.Lock()
 		w.progress.Bytes = r.Bytes
+		w.turn.release(0, causeOf(kind)) // the supervisor has seen everything acknowledged
 		w.mu.Unlock()
 		if w.ledger.Outcome() != "" {
 			return nil
@@ -242,7 +244,6 @@ func (w *wrapped) take(r local.Report) error {
 			return err
 		}
 		w.log.Info("command ended", "outcome", kind, "bytes", r.Bytes, "code", r.Code, "detail", r.Detail)
-		w.turn.release(0, causeOf(kind)) // the supervisor has seen everything acknowledged
 		return w.ledger.End(kind)
 	}
 	return w.ledger.Report(kind, facts)
@@ -291,7 +292,7 @@ func (w *wrapped) giveUp() {
 	}
 }
 
-// fail ends a transfer that cannot be carried out here.
+// fail ends a transfer that cannot be carried out here. w.mu is held.
 func (w *wrapped) fail(why *local.Refusal) {
 	w.turn.release(0, signal.Failed)
 	facts := mover.Facts{Code: why.Code, Detail: why.Detail}
@@ -309,7 +310,7 @@ func (w *wrapped) Update(o mover.Orders) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.orders = o
-	w.turn.update(&w.orders)
+	w.turn.update(&o)
 	w.push()
 }
 

@@ -86,6 +86,49 @@ func (l countedLimiter) Close() error {
 	return l.Limiter.Close()
 }
 
+// first notes the rate that a connection was attached with.
+type first struct {
+	*mechanism.Host
+	rate atomic.Int64
+}
+
+type firstLimiter struct {
+	mechanism.Limiter
+	asked int64
+	rate  *atomic.Int64
+}
+
+func (f *first) Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+	l, err := f.Host.Limiter(name, transfer)
+	return &firstLimiter{Limiter: l, rate: &f.rate}, err
+}
+
+func (l *firstLimiter) SetRate(rateBps int64) (int64, error) {
+	l.asked = rateBps
+	return l.Limiter.SetRate(rateBps)
+}
+
+func (l *firstLimiter) Attach(s mechanism.Socket) error {
+	l.rate.Store(l.asked)
+	return l.Limiter.Attach(s)
+}
+
+// A connection that was ever held to a lower rate sends its first packets by that one.
+func TestAConnectionIsHeldToItsFirstRateBeforeAnythingIsSent(t *testing.T) {
+	p := newPair(t, 1_000_000)
+	begin := time.Now().UnixMicro() + 300_000
+	p.orders.Segments = []schedule.Segment{
+		{Begin: begin, End: begin + 100_000, RateBps: 24_000_000}, {Begin: begin + 100_000, End: begin + 60_000_000, RateBps: 40_000_000},
+	}
+	p.receiver()
+	host := &first{Host: everything()}
+	p.senderBy(host)
+	p.sent.wait(t, "sent")
+	if got := host.rate.Load(); got != 24_000_000 {
+		t.Errorf("attached at %d bit/s", got)
+	}
+}
+
 // New orders with another mechanism: the connection stays, and what held it before lets go.
 func TestAChangeOfMechanism(t *testing.T) {
 	p := newPair(t, 20_000_000)

@@ -135,6 +135,42 @@ func TestRoomForWhatIsInFlight(t *testing.T) {
 	}
 }
 
+// Of two who answer each other the kernel holds its acknowledgements back, up to 40 ms, for an answer to carry them.
+func TestAcknowledgedAtOnce(t *testing.T) {
+	sender, receiver := connected(t, func(int) {})
+	exchange := func(from, to net.Conn) {
+		if _, err := from.Write(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(to, make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inFlight := func() uint32 {
+		info, err := sender.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Unacked
+	}
+	for range 100 {
+		exchange(sender, receiver)
+		exchange(receiver, sender)
+		exchange(sender, receiver)
+		if inFlight() == 0 {
+			continue // this process stood still for 40 ms
+		}
+		if err := AcknowledgeAtOnce(receiver); err != nil {
+			t.Fatal(err)
+		}
+		if left := inFlight(); left != 0 {
+			t.Errorf("%d packets are not acknowledged", left)
+		}
+		return
+	}
+	t.Error("the kernel acknowledged everything by itself: nothing is shown")
+}
+
 func TestTheSendQueueIsCounted(t *testing.T) {
 	c, receiver := connected(t, func(int) {})
 	_ = receiver.SetReadBuffer(4096) // what does not fit stays with the sender
