@@ -51,7 +51,11 @@ def _cut(lab: Lab, broker: BrokerClient) -> None:
     time.sleep(CUT_S)  # the fault itself
     lab.gateway.restore()
     restored_us = time.time_ns() // 1000
-    _until(lambda: broker.transfer(transfer)["state"] in ENDED, 60, "it ends")
+    try:
+        _until(lambda: broker.transfer(transfer)["state"] in ENDED, 180, "it ends")
+    except AssertionError:
+        print(broker.transfer(transfer), *broker.history(transfer), sep="\n")
+        raise
     ended = broker.transfer(transfer)
     assert ended["state"] == "FINISHED", ended
     assert (lab.agents["c"].inbox / "cut.bin").read_bytes() == content

@@ -118,9 +118,11 @@ def _tools(lab: Rig, numbers: Iterator[int]) -> list[str]:
         print(
             f"{tool} x{count}: {off:+.4f}, {done['bytes_done']} bytes, {late:+.3f} s against the promise, {done['waiting_reason']}"
         )
-    # iperf3 tears its connections down as soon as it has written all that it wants.
-    assert all(done["bytes_done"] >= SIZE * (0.9 if tool == "iperf3" else 1) for (tool, _), (_, done) in found.items())
-    return [f"{tool} x{count}: {off:+.4f}" for (tool, count), (off, _) in found.items() if abs(off) > 0.02]
+    assert all(done["bytes_done"] >= SIZE for (tool, _), (_, done) in found.items() if tool != "iperf3")
+    wrong = [f"{tool} x{count}: {off:+.4f}" for (tool, count), (off, _) in found.items() if abs(off) > 0.02]
+    # iperf3 tears its connections down as soon as it has written all that it wants: the less has arrived by then, the busier the machine.
+    torn = [done["bytes_done"] for (tool, _), (_, done) in found.items() if tool == "iperf3" and done["bytes_done"] < 0.9 * SIZE]
+    return wrong + [f"of {SIZE} bytes of iperf3 {size} were counted" for size in torn]
 
 
 def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is_cancelled(lab: Rig) -> None:
