@@ -93,11 +93,11 @@ type control struct {
 const (
 	// waking is what a writer needs to see an acknowledgement and follow it (measured: 50 to 200 µs).
 	waking = 120 // µs
-	// fastest is the frequency of the loop on a short path, quickly settled and still slow beside the waking, in 1/s; on
-	// longer ones a quarter of 1/RTT.
-	fastest        = 25.0
+	// fastest is the frequency of the loop on a short path, slow beside the waking, in 1/s; on longer ones a quarter of 1/RTT. It must be
+	// through before the account is full, 5 ms later: what a writer that wakes up late for some milliseconds could not use of it is lost.
+	fastest        = 400.0
 	perRTT         = 0.25
-	least, largest = 0.25, 8.0
+	least, largest = 0.25, 32.0
 )
 
 // size is the window in bytes: at least two segments, for one would wait for the delayed acknowledgement.

@@ -49,9 +49,26 @@ func TestTheWindowMeetsTheBooking(t *testing.T) {
 			}
 			for _, wakes := range []int64{60, 150, 400} {
 				t.Run(fmt.Sprintf("%d us %d Mbit/s %d us late", rtt, rate/1_000_000, wakes), func(t *testing.T) {
-					segment(t, rtt, rate, wakes)
+					segment(t, rtt, rate, func(int64) int64 { return wakes })
 				})
 			}
+		}
+	}
+}
+
+// A host that is busy for some milliseconds ten times a second wakes the writer up late for as long: what it could not use of the account is
+// lost, unless the window is wide again before the account is full.
+func TestTheWindowFollowsAHostThatIsBusyNowAndThen(t *testing.T) {
+	for _, rtt := range []int64{100, 1_000} {
+		for _, late := range []int64{1_000, 2_000} {
+			t.Run(fmt.Sprintf("%d us, %d us late", rtt, late), func(t *testing.T) {
+				segment(t, rtt, 300_000_000, func(now int64) int64 {
+					if now%100_000 < 30_000 {
+						return late
+					}
+					return 60
+				})
+			})
 		}
 	}
 }
@@ -60,7 +77,7 @@ func account(p *pacer.Pacer, now int64, d pacer.Decision) Account {
 	return Account{d.RateBps, d.InHand, d.Ahead, func(micros int64) int64 { return p.Lately(now, micros) }}
 }
 
-func segment(t *testing.T, rtt, rate, wakes int64) {
+func segment(t *testing.T, rtt, rate int64, wakes func(now int64) int64) {
 	const begin = int64(1_000_000)
 	booked := schedule.New([]schedule.Segment{
 		{Begin: begin, End: begin + 2_000_000, RateBps: rate}, {Begin: begin + 2_000_000, End: begin + 4_000_000, RateBps: rate / 2},
@@ -76,7 +93,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 		d := p.Next(now, 1<<50)
 		carried[now/2_000_000] = wrote
 		if d.RateBps == 0 {
-			now = min(d.WakeAt, begin+4_000_000) + wakes
+			now = min(d.WakeAt, begin+4_000_000) + wakes(now)
 			continue
 		}
 		if now < begin+2_000_000 {
@@ -89,7 +106,7 @@ func segment(t *testing.T, rtt, rate, wakes int64) {
 			held++
 		}
 		if d.Write == 0 || n < min(2*pacer.Ethernet, d.Quantum) {
-			now += askAfter(rtt) + w.random.Int64N(wakes)
+			now += askAfter(rtt) + w.random.Int64N(wakes(now))
 			continue
 		}
 		w.write(now, n)
