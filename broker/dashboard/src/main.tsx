@@ -3,7 +3,6 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import "./ui/tokens.css";
 import "./ui/base.css";
-import { prefetch } from "./api/cache";
 import { resume } from "./api/session";
 import { App } from "./app";
 import { match } from "./routes";
@@ -11,12 +10,9 @@ import { match } from "./routes";
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 
-// On their way while React starts: who this is, and the code and the first answers of the view that the address names. What fails, the
-// view says.
+// On their way while React starts: who this is, and the code of the view that the address names. What fails, the view says.
 void resume();
-const first = match(window.location.pathname)?.route;
-first?.load().catch(() => {});
-first?.asks?.forEach(prefetch);
+match(window.location.pathname)?.route.load?.().catch(() => {});
 createRoot(root).render(
   <StrictMode>
     <App />

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
 import { ownPath } from "./router";
-import { match, paramsOf, to } from "./routes";
+import { to } from "./addresses";
+import { match, paramsOf } from "./routes";
 
 it.each(["plain", "a/b", "ü ?#&%", "100%"])("writes and reads the link %s", (id) => {
   const found = match(to.link(id));

@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every address of the page: how to write it, and which view shows it. A view is a chunk of its own, fetched when it is first shown.
-import { lazy, type ComponentType, type LazyExoticComponent } from "react";
-
-const part = encodeURIComponent;
-
-export const to = {
-  overview: () => "/",
-  links: () => "/links",
-  link: (id: string) => `/links/${part(id)}`,
-  transfers: () => "/transfers",
-  transfer: (id: string) => `/transfers/${part(id)}`,
-  schedule: () => "/schedule",
-  hosts: () => "/hosts",
-  host: (name: string) => `/hosts/${part(name)}`,
-  request: () => "/request",
-  jobs: () => "/jobs",
-  job: (kind: string, id: string) => `/jobs/${part(kind)}/${part(id)}`,
-  access: () => "/access",
-  audit: () => "/audit",
-  signin: () => "/signin",
-} as const;
+// Which view shows what address (addresses.ts). A view is a chunk of its own, fetched when it is first shown; but
+// for the overview, which most visits begin with: its chunk would wait, with its style sheet, beside the answers that it asks for.
+import { lazy, type ComponentType } from "react";
+import Overview from "./views/overview";
 
 /** What a view gets: the parts of its address, decoded. `ViewProps<"id">` for /links/:id. */
 export interface ViewProps<Names extends string = never> {
@@ -31,11 +14,9 @@ export interface Route {
   /** In the navigation and as the title of the window. */
   title: string;
   navigation?: true;
-  view: LazyExoticComponent<ComponentType<ViewProps<string>>>;
+  view: ComponentType<ViewProps<string>>;
   /** Fetches the view's chunk ahead of its first showing. */
-  load: () => Promise<unknown>;
-  /** What the view will ask, whoever looks: asked while its code is still on its way when it is the first one. */
-  asks?: readonly string[];
+  load?: () => Promise<unknown>;
 }
 
 type Module = { default: ComponentType<ViewProps<string>> };
@@ -43,13 +24,7 @@ type Module = { default: ComponentType<ViewProps<string>> };
 const shown = (load: () => Promise<Module>): Pick<Route, "view" | "load"> => ({ view: lazy(load), load });
 
 export const routes: readonly Route[] = [
-  {
-    pattern: "/",
-    title: "Overview",
-    navigation: true,
-    asks: ["/v1/overview", "/v1/links", "/v1/topology", "/v1/hosts"],
-    ...shown(() => import("./views/overview")),
-  },
+  { pattern: "/", title: "Overview", navigation: true, view: Overview },
   { pattern: "/links", title: "Links", navigation: true, ...shown(() => import("./views/links")) },
   { pattern: "/links/:id", title: "Link", ...shown(() => import("./views/link")) },
   { pattern: "/transfers", title: "Transfers", navigation: true, ...shown(() => import("./views/transfers")) },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { forgetEverything, invalidate, prefetch, reload, snapshotOf, watch } from "./cache";
+import { forgetEverything, invalidate, reload, snapshotOf, watch } from "./cache";
 
 // Not real Responses: reading the body of one takes time that the fake clock does not know of.
 const answer = (status: number, document: unknown): Response => ({ ok: status < 400, status, json: async () => document }) as Response;
@@ -36,18 +36,6 @@ it("asks once for everybody who looks, and shows the old while the new is on its
   expect(snapshotOf("/v1/links").data).toBe(2);
   expect(asked.length).toBe(2);
   stops.forEach((stop) => stop());
-});
-
-it("asks before anybody looks, and not again for the first who does", async () => {
-  prefetch("/v1/links");
-  prefetch("/v1/links");
-  const early = watch("/v1/links", () => {});
-  await vi.advanceTimersByTimeAsync(10);
-  expect(snapshotOf("/v1/links").data).toBe(1);
-  early();
-  watch("/v1/links", () => {})();
-  prefetch("/v1/links");
-  expect(asked).toEqual(["/v1/links"]);
 });
 
 it("asks again what is watched, and later what is not", async () => {

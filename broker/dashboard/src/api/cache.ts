@@ -39,17 +39,11 @@ export function snapshotOf(path: string): Snapshot {
 export function watch(path: string, listener: () => void): () => void {
   const entry = entryOf(path);
   entry.listeners.add(listener);
-  prefetch(path);
+  if (!entry.request && performance.now() >= entry.freshUntil) void ask(path, entry);
   return () => {
     entry.listeners.delete(listener);
     if (entry.listeners.size === 0) leave(path, entry);
   };
-}
-
-/** Ask before anybody looks: while a view's code is fetched, say. What nobody looks at soon is forgotten like any other answer. */
-export function prefetch(path: string): void {
-  const entry = entryOf(path);
-  if (!entry.request && performance.now() >= entry.freshUntil) void ask(path, entry);
 }
 
 /** Ask again now, whatever is on its way. */

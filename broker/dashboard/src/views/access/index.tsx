@@ -4,7 +4,7 @@ import { useState } from "react";
 import { signOut, useMay, useSession } from "../../api/session";
 import type { NewToken, Token } from "../../api/types";
 import { useAction, useQuery } from "../../api/use";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, Button, Card, Denied, Facts, Link, Refusal, Time, View } from "../../ui";
 import "./access.css";
 import { Create } from "./create";

@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import { useMay, useSession } from "../../api/session";
 import type { Token } from "../../api/types";
 import { useNow } from "../../format/use-now";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Choice, Link, SearchField, Table, Tag, Time, type Column } from "../../ui";
 import { oneOf, text, useUrlState } from "../../url-state";
 import { Revoke } from "./revoke";

@@ -2,7 +2,7 @@
 // Who did it and to what, by name, with the way there.
 import type { BrokerEvent } from "../../api/types";
 import { shortId } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 /** Tokens by their name; what is no token ("clock", "agent dtn-a") is its own name. */

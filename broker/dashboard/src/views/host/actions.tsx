@@ -5,7 +5,7 @@ import { at, del, patch } from "../../api/client";
 import { invalidate, useAction } from "../../api/use";
 import type { Host } from "../../api/types";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Confirm, TextField, Time, toast } from "../../ui";
 import { Enrol } from "../hosts/enrol";
 import { Affected, lastEnd, useLive } from "./affected";

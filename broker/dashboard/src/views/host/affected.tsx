@@ -5,7 +5,7 @@ import { useQuery } from "../../api/use";
 import type { Page, Transfer } from "../../api/types";
 import { transferName } from "../../format/names";
 import { seconds } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, Link, Tag, Time } from "../../ui";
 
 const NAMED = 8;

@@ -7,7 +7,7 @@ import type { Host } from "../../api/types";
 import type { ViewProps } from "../../routes";
 import { oneOf, useUrlState } from "../../url-state";
 import { Answer, Card, Facts, Link, Notice, Rate, TabPanel, Tabs, Time, View } from "../../ui";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { findingsOf } from "../hosts/findings";
 import { StateTags } from "../hosts/state-tags";
 import { Actions } from "./actions";

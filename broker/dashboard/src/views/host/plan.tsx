@@ -11,7 +11,7 @@ import { question } from "../schedule/state";
 import { TimeTools } from "../schedule/tools";
 import { useLines } from "../schedule/use-lines";
 import { useRange } from "../schedule/use-range";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 
 const STATE = { from: maybe(), span: number(USUAL_S), way: oneOf(["both", "up", "down"], "both") };
 const WAYS = [

@@ -5,7 +5,7 @@ import { usePages } from "../../api/pages";
 import type { Transfer } from "../../api/types";
 import { transferName } from "../../format/names";
 import { seconds } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, CheckField, Link, Progress, Rate, Table, Tag, Time, type Column } from "../../ui";
 import { flag, useUrlState } from "../../url-state";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of the list of hosts.
 import type { Host } from "../../api/types";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link, Rate, Tag, Time, type Column } from "../../ui";
 import { capabilitiesOf, preferred } from "./capabilities";
 import { drift, findingsOf } from "./findings";

@@ -5,7 +5,7 @@ import { post } from "../../api/client";
 import { useAction, useQuery } from "../../api/use";
 import type { Host, Link as NetworkLink } from "../../api/types";
 import { Button, CheckField, Copy, Dialog, DurationField, Field, Link, Notice, RateField, Refusal, TextField, Time } from "../../ui";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import "./hosts.css";
 import { enrolCommand, installCommand, isLoopback } from "./install";
 

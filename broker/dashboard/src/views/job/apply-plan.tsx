@@ -7,7 +7,7 @@ import { invalidate, useAction, useQuery } from "../../api/use";
 import { linkName } from "../../format/names";
 import { useNow } from "../../format/use-now";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Confirm, Notice, Time, toast } from "../../ui";
 import { counted } from "../jobs/words";
 import { balance, validity, type Gain, type Validity } from "./changes";

@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import type { Job } from "../../api/types";
 import { plannerTitle } from "../../format/planners";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link, Notice, Table, type Column } from "../../ui";
 import { jobName } from "../jobs/words";
 import { DifferenceOf, FigureOf } from "./figure-of";

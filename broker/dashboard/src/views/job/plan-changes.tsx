@@ -2,7 +2,7 @@
 // Transfer by transfer: how it is booked, how it would be, what it gains or loses, and how far it stays from breaking its promise.
 import { transferName } from "../../format/names";
 import { duration } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Card, Duration, Link, Notice, Rate, Table, Tag, Time, type Column } from "../../ui";
 import type { Gain } from "./changes";
 

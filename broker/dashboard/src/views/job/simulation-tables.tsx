@@ -5,7 +5,7 @@ import { useQuery } from "../../api/use";
 import type { Link as NetworkLink } from "../../api/types";
 import { linkName } from "../../format/names";
 import { plannerTitle } from "../../format/planners";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Card, Duration, Link, Rate, Share, Table, type Column } from "../../ui";
 import { FigureOf } from "./figure-of";
 import { SIMULATED } from "./measures";

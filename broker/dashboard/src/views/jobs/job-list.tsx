@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { url } from "../../api/client";
 import { usePages } from "../../api/pages";
 import type { Job } from "../../api/types";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, Duration, Empty, Link, Progress, Table, Tag, Time, type Column } from "../../ui";
 import { apiOf, jobName, kindName, unfinished } from "./words";
 

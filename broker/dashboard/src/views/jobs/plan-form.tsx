@@ -5,7 +5,7 @@ import type { Job, Link as NetworkLink, Page, Transfer } from "../../api/types";
 import { invalidate, useAction, useQuery } from "../../api/use";
 import { linkName, transferName } from "../../format/names";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Card, DurationField, Refusal, SelectField, TextField } from "../../ui";
 import { useUrlState } from "../../url-state";
 import { NamesField } from "./names-field";

@@ -6,7 +6,7 @@ import type { Job } from "../../api/types";
 import { invalidate, useAction } from "../../api/use";
 import { SIMULATED } from "../../format/planners";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Card, Refusal } from "../../ui";
 import { useUrlState } from "../../url-state";
 import { documentOf, fieldOf, SPECIFICATION, type Specification } from "./specification";

@@ -3,7 +3,7 @@
 import type { Outcome, Schemas } from "../../api/types";
 import { shortId } from "../../format/names";
 import { seconds } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Duration, Link, Notice, Table, Tag, Time, type Column } from "../../ui";
 
 export type Settled = Pick<Schemas["LinkChangeOut"], "replanned" | "broken" | "outcomes" | "preview">;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the layers and lines of the plot are.
 import { useColours } from "../../plot/colours";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link } from "../../ui";
 import type { Known } from "./use-picture";
 

@@ -5,7 +5,7 @@ import { transferName } from "../../format/names";
 import { rate } from "../../format/units";
 import { stepAt, type StepFunction } from "../../plot/align";
 import { useColours } from "../../plot/colours";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Facts, Link, Rate, Share, Time } from "../../ui";
 import { heldAt, type Held } from "./bookings";
 import { OTHERS, othersName, type By } from "./layers";

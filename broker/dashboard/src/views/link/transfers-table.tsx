@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { transferName } from "../../format/names";
 import { iso } from "../../format/time";
 import type { Range } from "../../plot/steps";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Empty, Link, Notice, Rate, Table, Tag, Time, Volume, type Column } from "../../ui";
 import { stays, type Stay } from "./bookings";
 import { othersName } from "./layers";

@@ -7,7 +7,7 @@ import { useQuery } from "../../api/use";
 import { seconds } from "../../format/time";
 import { rate } from "../../format/units";
 import { useNow } from "../../format/use-now";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, Choice, Link, Meter, Rate, SearchField, Table, Tag, Time, View, type Column } from "../../ui";
 import { descends, sorted, sortName } from "../../ui/sorting";
 import { oneOf, text, useUrlState } from "../../url-state";

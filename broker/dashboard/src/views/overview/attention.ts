@@ -3,7 +3,7 @@
 import type { Host, Link, Schemas } from "../../api/types";
 import { linkName, transferName } from "../../format/names";
 import { relative, seconds } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { listOf } from "./lists";
 import { clock, FULL, roomFrom, type Load, type Shares } from "./load";
 

@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import type { Link as NetworkLink } from "../../api/types";
 import { linkName } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Card, Link, Meter, Rate, Table, Tag, type Column } from "../../ui";
 import { capacityAt, type Shares } from "./load";
 

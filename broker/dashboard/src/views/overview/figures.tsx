@@ -2,7 +2,7 @@
 // The numbers that are read from across the room. Each leads to the list of what it counts.
 import type { Schemas } from "../../api/types";
 import { exact, share } from "../../format/units";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Figure, Link, type Tone } from "../../ui";
 import { listOf } from "./lists";
 

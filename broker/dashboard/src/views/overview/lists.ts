@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the transfers are that a number of the overview counts.
 import { url } from "../../api/client";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 
 const LIVE = ["RESERVED", "ACTIVE"];
 

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import type { Host, Link, Schemas } from "../../api/types";
 import type { Query } from "../../api/use";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, ButtonLink, Card, Empty, Loading } from "../../ui";
 import { instantOf } from "./load";
 import { NetworkMap } from "./map";

@@ -5,7 +5,7 @@ import { invalidate } from "../../api/use";
 import { prose } from "../../format/prose";
 import { transferName } from "../../format/names";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Card, Copy, Empty, Failed, Loading, Refusal, toast, View } from "../../ui";
 import { list, useUrlState } from "../../url-state";
 import { Booking, wrongIn } from "./booking";

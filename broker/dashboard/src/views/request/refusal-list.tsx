@@ -3,7 +3,7 @@
 import { plannerTitle } from "../../format/planners";
 import { prose } from "../../format/prose";
 import { linkName } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Button, Icon, Link, Time } from "../../ui";
 import type { Change } from "./form";
 import { waysOut, type Binding, type Refused } from "./offers";

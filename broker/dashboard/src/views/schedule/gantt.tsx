@@ -4,7 +4,7 @@ import { useCallback, useId, useMemo, useRef, useState, type KeyboardEvent } fro
 import { Canvas, type Surface } from "../../plot/canvas";
 import { moved, zoomed } from "../../plot/gestures";
 import { navigate } from "../../router";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import "./gantt.css";
 import { floorOf, scrollTo, visibleLines, xOf, type Place, type Viewport } from "./geometry";
 import { centreOf, revealing, walked } from "./keys";

@@ -3,7 +3,7 @@
 import { useMemo } from "react";
 import { duration, iso } from "../../format/time";
 import { Link, Rate, Table, Time, Volume, type Column } from "../../ui";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { wholeOf, type Line, type Row } from "./rows";
 import { StateTag } from "./tip";
 

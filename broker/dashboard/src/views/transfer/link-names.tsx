@@ -3,7 +3,7 @@
 import { createContext, useContext, useMemo, type ReactNode } from "react";
 import { useQuery } from "../../api/use";
 import { linkName } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 type Names = ReadonlyMap<string, { source: string; target: string }>;

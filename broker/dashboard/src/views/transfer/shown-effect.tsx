@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { Moved, Transfer, TransferPreview } from "../../api/types";
 import { transferName } from "../../format/names";
 import { duration } from "../../format/time";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Facts, Link, Notice, Rate, Time, Volume } from "../../ui";
 import { effect, freedBy, type Effect, type Pair } from "./effects";
 import { LinkName } from "./link-names";

@@ -3,7 +3,7 @@ import type { Transfer } from "../../api/types";
 import { at } from "../../api/client";
 import { useQuery } from "../../api/use";
 import { shortId, transferName } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 /** Another transfer, by its name, leading to it. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Transfer } from "../../api/types";
 import { transferName } from "../../format/names";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Link, Tag, Volume, type Column } from "../../ui";
 import { Finish, finishOf } from "./finish";
 import { PlanMeter } from "./plan-meter";

@@ -4,7 +4,7 @@ import { usePages } from "../../api/pages";
 import { useMay, useSession } from "../../api/session";
 import type { Schemas, Transfer } from "../../api/types";
 import { exact } from "../../format/units";
-import { to } from "../../routes";
+import { to } from "../../addresses";
 import { Answer, Button, ButtonLink, Empty, Table, View } from "../../ui";
 import { useUrlState } from "../../url-state";
 import { COLUMNS } from "./columns";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is drawn, from the ground up. Each layer is drawn again only when something in it is another.
 import { memo } from "react";
-import { to } from "../../../routes";
+import { to } from "../../../addresses";
 import { Link } from "../../../ui";
 import { listOf } from "../lists";
 import type { Shares } from "../load";
