@@ -52,12 +52,12 @@ func TestABrokersClockThatSteps(t *testing.T) {
 			// At one rate throughout, the wire owes nothing to when the booking began.
 			evenly := schedule.New([]schedule.Segment{{Begin: 0, End: schedule.Forever, RateBps: booked[0].RateBps}})
 			if over, _ := worst(got, evenly, lateness(got)); over > 1 {
-				t.Errorf("%.2f %% above the booking over 500 ms", over)
+				machine.Errorf(t, "%.2f %% above the booking over 500 ms", over)
 			}
 			if pause := longestSilence(got); step < 0 && pause < 1500*time.Millisecond {
-				t.Errorf("the clock went back by 2 s, the longest pause was %s", pause)
+				machine.Errorf(t, "the clock went back by 2 s, the longest pause was %s", pause)
 			} else if step > 0 && pause > time.Second {
-				t.Errorf("a pause of %s although nothing was early", pause)
+				machine.Errorf(t, "a pause of %s although nothing was early", pause)
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestAFullStateFolder(t *testing.T) {
 		return err == nil
 	})
 	if took := time.Since(booked[0].Begin); took > 5*time.Second { // a busy machine costs some of it
-		t.Errorf("it took %s, booked were 2 s", took)
+		machine.Errorf(t, "it took %s, booked were 2 s", took)
 	}
 	for h, file := range ballast {
 		eventually(t, h.name+" says that reports are not on disk", 5*time.Second, func() bool {

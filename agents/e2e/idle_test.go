@@ -26,7 +26,7 @@ func TestIdle(t *testing.T) {
 	share := 100 * (cpu(t, a) - before).Seconds() / span.Seconds()
 	t.Logf("%.2f %% of a core over %s; %s", share, span, memory(a))
 	if share > 0.5+100*0.01/span.Seconds() { // the kernel counts in ticks of 10 ms
-		t.Errorf("%.2f %% of a core while idle", share)
+		machine.Errorf(t, "%.2f %% of a core while idle", share)
 	}
 }
 

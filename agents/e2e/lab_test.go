@@ -26,9 +26,13 @@ import (
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/fakebroker"
+	"bandwidthbroker/agents/internal/fitness"
 )
 
-var agentBinary string
+var (
+	agentBinary string
+	machine     = fitness.Begin() // what is late is judged by what it could do
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -287,7 +291,7 @@ func (j *job) await(timeout time.Duration, host *host, kind brokerapi.AgentRepor
 		return r.TransferID == j.id && r.Host == host.name && r.Kind == kind
 	})
 	if err != nil {
-		t.Fatalf("%s of %s at %s: %v", kind, j.id, host.name, err)
+		machine.Fatalf(t, "%s of %s at %s: %v", kind, j.id, host.name, err)
 	}
 	if failed != nil {
 		t.Fatalf("%s failed at %s: %s: %s", j.id, failed.Host, failed.Code, failed.Detail)
@@ -340,7 +344,7 @@ func (j *job) progressed(bytes int64) {
 	if _, err := j.to.lab.broker.Await(20*time.Second, func(r fakebroker.Received) bool {
 		return r.TransferID == j.id && r.Host == j.to.name && r.Bytes >= bytes
 	}); err != nil {
-		t.Fatal(err)
+		machine.Fatalf(t, "%s has not reported %d bytes of %s: %v", j.to.name, bytes, j.id, err)
 	}
 }
 
@@ -374,5 +378,5 @@ func eventually(t *testing.T, what string, timeout time.Duration, holds func() b
 			return
 		}
 	}
-	t.Fatalf("not within %s: %s", timeout, what)
+	machine.Fatalf(t, "not within %s: %s", timeout, what)
 }

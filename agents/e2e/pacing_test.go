@@ -22,7 +22,7 @@ func TestTheWireFollowsTheBooking(t *testing.T) {
 		}
 		t.Logf("attempt %d: %v", attempt+1, wrong)
 	}
-	t.Errorf("never as booked in %d attempts", attempts)
+	machine.Errorf(t, "never as booked in %d attempts", attempts)
 }
 
 // follows answers what was not as booked.

@@ -75,7 +75,7 @@ func (c *chain) signalled(j *job, code string) fakebroker.Received {
 		return r.TransferID == j.id && r.Kind == "signal" && r.Code == code
 	})
 	if err != nil {
-		c.t.Fatalf("signal %s of %s: %v; had %v", code, j.id, err, c.codes(j))
+		machine.Fatalf(c.t, "signal %s of %s: %v; had %v", code, j.id, err, c.codes(j))
 	}
 	c.t.Logf("%s %s: %s", j.id, code, r.Detail)
 	return r
@@ -94,7 +94,7 @@ func (c *chain) codes(j *job) (codes []string) {
 func (c *chain) wantCodes(j *job, want ...string) {
 	c.t.Helper()
 	if got := c.codes(j); !slices.Equal(got, want) {
-		c.t.Errorf("signals of %s: %v, want %v", j.id, got, want)
+		machine.Errorf(c.t, "signals of %s: %v, want %v", j.id, got, want)
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *chain) gap(from, to fakebroker.Received, most time.Duration) {
 	gap := to.At.Sub(from.At)
 	c.t.Logf("%s after %s: %s", to.Code, from.Code, gap)
 	if gap > most {
-		c.t.Errorf("%s came %s after %s, at most %s is due", to.Code, gap, from.Code, most)
+		machine.Errorf(c.t, "%s came %s after %s, at most %s is due", to.Code, gap, from.Code, most)
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *chain) apart(first, second []sample) {
 	}
 	c.t.Logf("the second began %.1f ms after the end of the first, sampled every %s", float64(begin-end)/1000, sampleEvery)
 	if begin < end {
-		c.t.Errorf("both sent for %.1f ms", float64(end-begin)/1000)
+		machine.Errorf(c.t, "both sent for %.1f ms", float64(end-begin)/1000)
 	}
 }
 
@@ -197,12 +197,12 @@ func TestAnEarlyEndStartsTheNextAtOnce(t *testing.T) {
 	got := c.signalled(c.second, "go_received")
 	c.gap(sent, got, 50*time.Millisecond)
 	if !got.At.Before(c.second.segments[0].Begin.Add(-time.Second)) {
-		t.Errorf("the second started at %s, booked is %s", got.At, c.second.segments[0].Begin)
+		machine.Errorf(t, "the second started at %s, booked is %s", got.At, c.second.segments[0].Begin)
 	}
 	c.first.arrived(10 * time.Second)
 	c.second.arrived(10 * time.Second)
 	if finished := c.second.await(time.Second, c.d, "finished"); finished.At.After(c.second.segments[0].Begin) {
-		t.Error("the second ended no earlier than it was booked to begin")
+		machine.Errorf(t, "the second ended no earlier than it was booked to begin")
 	}
 	c.wantCodes(c.first, "go_sent")
 	c.wantCodes(c.second, "go_received")
@@ -275,8 +275,11 @@ func TestADeadPredecessorIsWaitedForNoLongerThanItsTimeout(t *testing.T) {
 	got := c.signalled(c.second, "timeout")
 	late := got.At.Sub(c.second.segments[0].Begin)
 	t.Logf("started %s after its booked begin", late)
-	if late < timeout-10*time.Millisecond || late > timeout+100*time.Millisecond {
+	if late < timeout-10*time.Millisecond {
 		t.Errorf("the timeout is %s", timeout)
+	}
+	if late > timeout+100*time.Millisecond {
+		machine.Errorf(t, "started %s late, the timeout is %s", late, timeout)
 	}
 	if _, err := c.broker.Await(10*time.Second, func(r fakebroker.Received) bool {
 		return r.TransferID == c.second.id && (r.Kind == "shortfall" || r.Kind == "finished")
@@ -309,8 +312,11 @@ func TestALatePredecessorHoldsTheNextUp(t *testing.T) {
 	got := c.signalled(c.second, "go_received")
 	c.gap(sent, got, 50*time.Millisecond)
 	late := got.At.Sub(c.second.segments[0].Begin)
-	if late < 350*time.Millisecond || late > 600*time.Millisecond {
-		t.Errorf("the second started %s late", late)
+	if late < 350*time.Millisecond {
+		t.Errorf("the second started %s late only", late)
+	}
+	if late > 600*time.Millisecond {
+		machine.Errorf(t, "the second started %s late", late)
 	}
 	sampling.Wait()
 	c.apart(samples, others)
@@ -333,11 +339,14 @@ func TestALatePredecessorFallsBackByPolicy(t *testing.T) {
 	c.gap(sent, got, 50*time.Millisecond)
 	begin := c.second.segments[0].Begin
 	// The first lets go by the error of its clock before its booked end, which is when the second begins.
-	if late := got.At.Sub(begin); late < -5*time.Millisecond || late > 100*time.Millisecond {
-		t.Errorf("the second started %s after its booked begin", late)
+	switch late := got.At.Sub(begin); {
+	case late < -5*time.Millisecond:
+		t.Errorf("the second started %s before its booked begin", -late)
+	case late > 100*time.Millisecond:
+		machine.Errorf(t, "the second started %s after its booked begin", late)
 	}
 	if rate := goodput(first.until(begin.Add(600*time.Millisecond)), begin.UnixMicro()+100_000, begin.UnixMicro()+600_000); rate > 1.2e6 {
-		t.Errorf("the first went on at %.1f Mbit/s, the fallback is 1", rate/1e6)
+		machine.Errorf(t, "the first went on at %.1f Mbit/s, the fallback is 1", rate/1e6)
 	}
 	c.second.arrived(10 * time.Second)
 }
@@ -376,7 +385,7 @@ func TestSignalsGoOnWithoutTheBroker(t *testing.T) {
 	c.broker.Die()
 	eventually(t, "the second has started", 10*time.Second, func() bool { return strings.Contains(c.b.logged(), "go_received") })
 	if !time.Now().Before(c.second.segments[0].Begin) {
-		t.Error("not before its booked begin")
+		machine.Errorf(t, "not before its booked begin")
 	}
 	if err := c.broker.ComeBack(); err != nil {
 		t.Fatal(err)
@@ -400,7 +409,7 @@ func TestTheBrokersWordStartsTheNext(t *testing.T) {
 	finished := c.first.await(time.Second, c.c, "finished")
 	t.Logf("started %s after the end of the first", got.At.Sub(finished.At))
 	if !got.At.Before(c.second.segments[0].Begin) {
-		t.Error("not before its booked begin")
+		machine.Errorf(t, "not before its booked begin")
 	}
 	c.second.arrived(10 * time.Second)
 }

@@ -215,8 +215,11 @@ func TestALittleThatIsMissingIsToldBeforeTheEnd(t *testing.T) {
 	booked := steps(300*time.Millisecond, 1.1, 80)
 	j := l.job(a, b, 11_090_000, booked...) // 90 kB more than booked, of which catching up carries a half
 	j.assign()
-	if told := j.await(5*time.Second, a, "shortfall").At.Sub(booked[0].End); told > -100*time.Millisecond || told < -time.Second {
-		t.Errorf("told %s after the booked end", told)
+	switch told := j.await(5*time.Second, a, "shortfall").At.Sub(booked[0].End); {
+	case told > -100*time.Millisecond:
+		machine.Errorf(t, "told %s after the booked end", told)
+	case told < -time.Second: // who begins late cannot catch up, and says so at once
+		machine.Errorf(t, "told %s before the booked end", -told)
 	}
 }
 
@@ -229,7 +232,7 @@ func TestTheRestGoesAtTheFallbackRate(t *testing.T) {
 	samples := watch(t, b).until(booked[0].End.Add(1500 * time.Millisecond))
 	got := goodput(samples, booked[0].End.UnixMicro()+50_000, booked[0].End.UnixMicro()+1_400_000)
 	if got < 7.7e6 || got > 8.1e6 {
-		t.Errorf("%.2f Mbit/s after the end of the booking, the fallback is 8", got/1e6)
+		machine.Errorf(t, "%.2f Mbit/s after the end of the booking, the fallback is 8", got/1e6)
 	}
 	j.arrived(10 * time.Second)
 }

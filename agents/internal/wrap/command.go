@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -49,12 +50,23 @@ func prepare(shim []string, arguments []string) (*command, error) {
 	return c, nil
 }
 
+// children tells whose child it was that somebody reaped: of several commands in one process, each father reaps what it finds.
+var children = struct {
+	sync.Mutex
+	ended map[int]chan<- syscall.WaitStatus
+}{ended: map[int]chan<- syscall.WaitStatus{}}
+
 // father forks on a thread that lives as long as this process: the command dies with the thread that made it
 // (PR_SET_PDEATHSIG). The same thread reaps it, and whoever is orphaned in its tree.
 func (c *command) father(argv []string, theirs int, began chan<- error) {
 	runtime.LockOSThread()
 	attributes := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(theirs)}, Sys: &syscall.SysProcAttr{Setpgid: c.ownGroup}}
+	children.Lock()
 	pid, err := syscall.ForkExec("/proc/self/exe", argv, attributes)
+	if err == nil {
+		children.ended[pid] = c.ended
+	}
+	children.Unlock()
 	_ = unix.Close(theirs)
 	c.pid = pid
 	began <- err
@@ -69,9 +81,19 @@ func (c *command) father(argv []string, theirs int, began chan<- error) {
 		case err != nil:
 			// Nobody is left. The thread goes on living: its end would be the parent's death.
 			select {}
-		case reaped == c.pid && (status.Exited() || status.Signaled()):
-			c.ended <- status
+		case status.Exited() || status.Signaled():
+			announce(reaped, status)
 		}
+	}
+}
+
+// announce gives the command's end to whom it belongs. Orphans belong to nobody.
+func announce(pid int, status syscall.WaitStatus) {
+	children.Lock()
+	defer children.Unlock()
+	if ended, ok := children.ended[pid]; ok {
+		delete(children.ended, pid)
+		ended <- status // has room for it
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/fitness"
 	"bandwidthbroker/agents/internal/local"
 )
 
@@ -300,6 +301,8 @@ func flat(rate int64, length time.Duration) *orders {
 
 func TestACommandKeepsToItsRate(t *testing.T) {
 	const rate, streams, each = 400_000_000, 4, 10_000_000
+	machine := fitness.Begin()
+	defer machine.End()
 	to := newSink(t)
 	o := flat(rate, 3*time.Second)
 	o.Volume = streams * each
@@ -324,8 +327,11 @@ func TestACommandKeepsToItsRate(t *testing.T) {
 	took := float64(to.last.Load()-to.first.Load()) / 1e6
 	achieved := streams * each * 8 / took
 	// A busy machine may be slower; nothing makes it faster.
-	if achieved > rate*1.02 || achieved < rate*0.7 {
+	if achieved > rate*1.02 {
 		t.Errorf("%.1f Mbit/s where 400 are booked", achieved/1e6)
+	}
+	if achieved < rate*0.7 {
+		machine.Errorf(t, "%.1f Mbit/s where 400 are booked", achieved/1e6)
 	}
 	t.Logf("%.1f Mbit/s of 400 on %d connections", achieved/1e6, streams)
 }
@@ -356,6 +362,20 @@ func TestTheEndOfACommand(t *testing.T) {
 			t.Errorf("%+v", report)
 		}
 	}
+}
+
+// Whichever thread of this process reaps a command, whoever waits for it is told.
+func TestCommandsOfOneProcessAreReapedForEachOther(t *testing.T) {
+	var waiting sync.WaitGroup
+	for range 8 {
+		waiting.Go(func() {
+			code, said, err := supervised(t, flat(1_000_000, time.Second), "sh", "-c", "exit 4")
+			if err != nil || code != 4 {
+				t.Errorf("%d, %v, %s", code, err, said)
+			}
+		})
+	}
+	waiting.Wait()
 }
 
 func TestACancelledTransferEndsItsCommand(t *testing.T) {
