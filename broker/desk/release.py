@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.core.plan import Segment
 from broker.core.transfer import Action, State
+from broker.desk import chains
 from broker.desk.batch import Batch, summary
 from broker.desk.change import OneTransfer
 from broker.desk.problems import Problem
@@ -53,6 +54,31 @@ class Start(OneTransfer):
         batch.move(transfer, Action.START)
         transfer.actual_start_us = self.at_us or batch.now_us
         batch.change(transfer, self.actor, _PAST_TENSE[Action.START], before)
+        return transfer
+
+
+# Clocks of hosts are off by a few milliseconds, and a predecessor lets go by so much sooner.
+_EARLY_US = 20_000
+
+
+@dataclass(slots=True)
+class Unchain(OneTransfer):
+    """Its sender began without the end of its predecessor: on a signal that let it go, or on none in time.
+
+    Whatever becomes of the predecessor now is booked around it. One that began clearly before its booked begin did so on an early end: of
+    that the broker hears, too, and then moves all of its booking (`handover`).
+    """
+
+    at_us: int = 0
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        at = self.at_us or batch.now_us
+        if not chains.waits(transfer) or transfer.paused or transfer.start_us is None or at < transfer.start_us - _EARLY_US:
+            return transfer
+        before = summary(transfer)
+        transfer.released_us = batch.now_us
+        batch.change(transfer, self.actor, "transfer.unchained", before)
         return transfer
 
 

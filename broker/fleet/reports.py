@@ -13,12 +13,13 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Action, Mode
+from broker.desk import chains
 from broker.desk.abilities import differ
 from broker.desk.admit import Policy
 from broker.desk.change import BookRest
 from broker.desk.desk import Desk
 from broker.desk.problems import Problem
-from broker.desk.release import End, Start
+from broker.desk.release import End, Start, Unchain
 from broker.desk.rest import waiting
 from broker.store import bookings, events, hosts, transfers
 from broker.store.events import Event
@@ -127,6 +128,12 @@ def _achieved(report: Report) -> int:
     return rate if 0 < rate < applied * _CLEARLY_BELOW else 0
 
 
+def _begins(transfer: Transfer, detail: dict[str, Any]) -> bool:
+    """Does a signal's report say that a successor begins?"""
+    code = detail.get("code")
+    return code == "go_received" or (code == "timeout" and (transfer.signal or chains.DIRECT)["on_timeout"] == "start")
+
+
 async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> tuple[str, str] | None:
     """Carry out one report that is more than progress; (code, detail) when it can change nothing."""
     actor = f"agent {report.host}"
@@ -151,6 +158,8 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
             case "failed":
                 reason = waiting(detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host)
                 await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
+            case "signal" if _begins(transfer, detail):
+                await desk.submit(Unchain(transfer.id, actor, at_us=report.at_us))
             case "sent" | "signal":
                 pass
     except Problem as problem:

@@ -20,7 +20,7 @@ from broker.desk.forward import PullForward
 from broker.desk.links import AddWindow
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, Start
+from broker.desk.release import Commit, End, Start, Unchain
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
@@ -439,6 +439,39 @@ async def test_who_keeps_its_place_waits_no_longer(more: dict[str, Any], databas
         assert same.segments == third.segments and same.released_us is None
         assert rest.finish_us > second.finish_us
         await w.check([first.id])
+
+
+async def test_who_has_begun_is_not_delayed_any_more(database_url: str, clock: Clock) -> None:
+    """Its predecessor let it go, late, and hears of a new booking only then: that one goes around it."""
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second, third = await chain_of(w, 3)
+        clock.advance(seconds(w, first.start_us))
+        await w.do(Start(first.id, "me"))
+        clock.advance(seconds(w, second.start_us) + 0.03)
+        for _ in range(2):  # said twice
+            await w.do(Unchain(second.id, "me", at_us=clock.now_us))
+        await w.do(BookRest(first.id, "me", safe_bytes=5 * SECOND, policy=POLICY))
+        rest, kept, same = await now(w, first, second, third)
+        assert kept.segments == second.segments and kept.released_us is not None
+        assert await events(w, second) == ["admitted", "unchained"]
+        assert (same.segments, same.released_us) == (third.segments, None)
+        assert rest.finish_us > third.finish_us
+        await w.check([first.id])
+
+
+async def test_who_began_on_an_early_end_is_moved_when_that_is_heard_of(database_url: str, clock: Clock) -> None:
+    async with world(database_url, clock) as w:
+        await network(w)
+        first, second = await chain_of(w, 2)
+        clock.advance(5)
+        await w.do(Start(first.id, "me"))
+        await w.do(Unchain(second.id, "me", at_us=clock.now_us))
+        assert await events(w, second) == ["admitted"]
+        await end(w, first)
+        (moved,) = await now(w, second)
+        assert moved.start_us < second.start_us and await events(w, second) == ["admitted", "handed_over"]
+        await w.check()
 
 
 async def test_a_pause_lets_the_next_one_go(database_url: str, clock: Clock) -> None:

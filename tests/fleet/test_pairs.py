@@ -127,6 +127,19 @@ async def test_the_document_when_the_predecessor_has_ended(service: Service) -> 
         assert (await f.transfer(second))["waiting_reason"] is None
 
 
+@pytest.mark.parametrize(
+    ("code", "on_timeout", "released"),
+    [("go_received", "start", True), ("timeout", "start", True), ("timeout", "cancel", False), ("overrun", "start", False)],
+)
+async def test_who_says_that_it_begins_waits_no_longer(code: str, on_timeout: str, released: bool, service: Service) -> None:
+    async with fleet(service) as f:
+        first, second = await pair(f, signal={"kind": "direct", "on_timeout": on_timeout})
+        service.clock.now_us = parse_time(second["plan"]["start"])
+        assert await f.report("h1", first, "started", 1) == "accepted"
+        assert await f.report("h3", second, "signal", 1, code=code, detail="said so") == "accepted"
+        assert (await assigned(f, "h3", second))["start_after"]["released"] is released
+
+
 async def test_from_when_on_a_signal_may_start_it_early(service: Service) -> None:
     async with fleet(service) as f:
         first, second = await pair(f)

@@ -46,7 +46,8 @@ def test_a_chain_of_ten(tmp_path: Path) -> None:
     early, as the bytes there take at the booked rate. Idle is the time from the end of one to the begin of the next. Behind the
     transfer that dies it counts only from the instant at which the next sender reported that nothing was heard for the timeout: what
     comes before is the dead transfer's own slot, and its detection. The round trip is that of the link's path, 20 ms; between the
-    senders, which are on one side, it is next to nothing. That no two overlap must hold in every attempt, the idle time in one.
+    senders, which are on one side, it is next to nothing. That no two overlap must hold in every attempt, the idle time in one. Where this
+    machine made a sender so late that its rest was booked anew, that rest is beside the others: such an attempt shows nothing.
     """
     allowed = 10 * (1.5 * _RTT_US + 3_000)
     attempts = itertools.count()
@@ -54,16 +55,16 @@ def test_a_chain_of_ten(tmp_path: Path) -> None:
     def play() -> list[str]:
         directory = tmp_path / str(next(attempts))
         directory.mkdir()
-        idle = _play(directory)
+        idle, overlaps = _play(directory)
         found = f"idle, ms: {[round(one / 1000, 1) for one in idle]}, sum {sum(idle) / 1000}, allowed {allowed / 1000}"
         print(found)
-        return [] if sum(idle) <= allowed else [found]
+        return [*overlaps, *([] if sum(idle) <= allowed else [found])]
 
     shown(play)
 
 
-def _play(tmp_path: Path) -> list[float]:
-    """Carry out the whole chain. Idle time behind each transfer but the last, in µs."""
+def _play(tmp_path: Path) -> tuple[list[float], list[str]]:
+    """Carry out the whole chain. Idle time behind each transfer but the last, in µs; and which overlapped for want of time."""
     bottleneck = Bottleneck(capacity_bps=180_000_000, delay_us=_RTT_US // 2, buffer_bytes=1_000_000)
     with Lab(left=["a", "b", "c"], right=["r"], bottleneck=bottleneck, directory=tmp_path) as lab:
         broker = lab.start_broker()
@@ -102,12 +103,14 @@ def _play(tmp_path: Path) -> list[float]:
     spans = _spans(rows)
     print("\n".join(f"{begin / 1e6:.4f} {end / 1e6:.4f}" for begin, end in spans))
     assert len(spans) == 10
-    idle = []
+    idle, overlaps = [], []
     for number, ((_, end), (begin, _)) in enumerate(pairwise(spans)):
         free = gave_up_us if number == _DEAD else end
-        assert begin >= end - TICK_US, f"transfer {number + 1} began {(end - begin) / 1000:.1f} ms before the end of the one before"
+        if begin < end - TICK_US:
+            overlaps.append(f"transfer {number + 1} began {(end - begin) / 1000:.1f} ms before the end of the one before")
         idle.append(max(0, begin - free))
-    return idle
+    assert not overlaps or "transfer.rebooked" in story, overlaps
+    return idle, overlaps
 
 
 def _request(number: int, sender: str, volume: int) -> dict[str, Any]:
