@@ -121,7 +121,7 @@ class Stack:
         for host, node in (("dtn-a", "A"), ("dtn-b", "B")):
             made = self.call("POST", "/v1/hosts/enrolment-tokens", 201, json={"host": host, "node": node, "nic_bps": nic_bps})
             self.start_agent(host, made["token"], *options)
-        wait_for(lambda: len(self.call("GET", "/v1/hosts")) == 2, 20, "both agents are enrolled")
+        wait_for(lambda: len(self.call("GET", "/v1/hosts")) == 2, 60, "both agents are enrolled")
 
     def file(self, name: str, size: int) -> str:
         """A file of random bytes at the sender; its SHA-256."""

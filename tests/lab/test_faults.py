@@ -45,7 +45,7 @@ def _cut(lab: Lab, broker: BrokerClient) -> None:
     transfer = broker.submit({"source": "a", "destination": "c", "volume_bytes": len(content), "payload": {"path": "cut.bin"}})[
         "id"
     ]
-    _until(lambda: broker.transfer(transfer)["bytes_done"] > 0, 20, "it moves")
+    _until(lambda: broker.transfer(transfer)["bytes_done"] > 0, 60, "it moves")
     lab.gateway.cut()
     cut_us = time.time_ns() // 1000
     time.sleep(CUT_S)  # the fault itself

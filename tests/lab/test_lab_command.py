@@ -89,7 +89,7 @@ def test_up_used_and_down(up: Up) -> None:
     up.bwb("lab", "restore", *here)
     assert up.name in up.bwb("lab", "status")
     inbox = Path(record["directory"]) / "agents" / "c" / "in" / "big"
-    wait_for(inbox.exists, 20, "the file has arrived")
+    wait_for(inbox.exists, 60, "the file has arrived")
     assert inbox.read_bytes() == out.read_bytes(), submitted
 
     assert "there is no host 'z'; there are a, c" in up.bwb("lab", "exec", *here, "z", "true", code=2)

@@ -139,19 +139,19 @@ def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is
     stops = lab.exec(interrupted, ["sh", "-c", upload(HTTP_PORT + 23)])
     no_such = lab.exec(absent, ["no-such-program"], stderr=subprocess.PIPE, text=True)
     try:
-        assert fails.wait(20) == 7
+        assert fails.wait(120) == 7
         failed = lab.ended(failing["id"])
         assert (failed["state"], failed["waiting_reason"] and failed["waiting_reason"]["code"]) == ("FAILED", "command_failed")
         assert "exit status 7" in str(failed["waiting_reason"]) and 300_000 <= failed["bytes_done"] < 310_000
         wait_for(
-            lambda: all(lab.transfer(t["id"])["bytes_done"] > 1_000_000 for t in (killed, cancelled, interrupted)), 15, "they move"
+            lambda: all(lab.transfer(t["id"])["bytes_done"] > 1_000_000 for t in (killed, cancelled, interrupted)), 60, "they move"
         )
         dies.kill()
         lab.broker.act(cancelled["id"], "cancel")
         stops.send_signal(signal.SIGINT)
-        assert goes.wait(10) == 5  # its own answer to TERM
-        assert stops.wait(10) == 128 + signal.SIGINT
-        assert no_such.communicate(timeout=10)[1].count("no-such-program") == 1 and no_such.returncode == 127
+        assert goes.wait(120) == 5  # its own answer to TERM
+        assert stops.wait(120) == 128 + signal.SIGINT
+        assert no_such.communicate(timeout=60)[1].count("no-such-program") == 1 and no_such.returncode == 127
         lost = lab.ended(killed["id"])
         assert (lost["state"], lost["waiting_reason"] and lost["waiting_reason"]["code"]) == ("FAILED", "supervisor_lost")
         assert lab.ended(cancelled["id"])["state"] == "CANCELED"
@@ -177,11 +177,11 @@ def test_commands_and_files_take_turns(lab: Rig) -> None:
     assert between["plan"]["start"] == first["plan"]["finish"]
     runs = [lab.exec(first, ["sh", "-c", upload.format(ports[0])]), lab.exec(last, ["sh", "-c", upload.format(ports[2])])]
     try:
-        assert [process.wait(40) for process in runs] == [0, 0]
+        assert [process.wait(120) for process in runs] == [0, 0]
     finally:
         for process in runs:
             process.kill()
-    done = [lab.ended(one["id"], 20) for one in (first, between, last)]
+    done = [lab.ended(one["id"]) for one in (first, between, last)]
     assert [one["state"] for one in done] == ["FINISHED"] * 3, [one["waiting_reason"] for one in done]
     for booked, now in zip((between, last), done[1:], strict=True):
         assert "go_received" in lab.signals(booked["id"]), lab.signals(booked["id"])
@@ -203,7 +203,7 @@ def test_a_successor_of_a_command_that_nobody_runs(lab: Rig) -> None:
     never = lab.book(1_000_000, rate_max_bps=RATE, label="never run")
     next_one = lab.book(1_000_000, rate_max_bps=RATE, label="behind it", after=never["id"], signal={"on_timeout": "cancel"})
     process = lab.exec(next_one, ["sh", "-c", f"curl -sS -T {lab.file(1_000_000)} http://{lab.to}:{HTTP_PORT + 52}/x"])
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     assert lab.ended(next_one["id"])["state"] == "FINISHED"
     lab.broker.act(never["id"], "cancel")
 
@@ -240,7 +240,7 @@ def _fifty(lab: Rig) -> tuple[list[float], float]:
         lab.exec(booked, ["curl", "-sS", "-T", str(file), f"http://{lab.to}:{first + number}/x"], stderr=subprocess.DEVNULL)
         for number, booked in enumerate(books)
     ]
-    assert [process.wait(40) for process in running] == [0] * MANY
+    assert [process.wait(120) for process in running] == [0] * MANY
     done = [lab.ended(booked["id"]) for booked in books]
     rows = [row for row in lab.trace() if row.time_us > start]
     assert {t["state"] for t in done} == {"FINISHED"}
@@ -277,12 +277,12 @@ def test_a_daemon_that_is_killed_in_the_middle(lab: Rig) -> None:
 def _killed_daemon(lab: Rig, port: int) -> list[str]:
     booked = lab.book(SIZE, rate_max_bps=RATE)
     process = lab.exec(booked, ["curl", "-sS", "-T", str(lab.file(SIZE)), f"http://{lab.to}:{port}/x"])
-    wait_for(lambda: lab.transfer(booked["id"])["bytes_done"] > 1_000_000, 15, "it moves")
+    wait_for(lambda: lab.transfer(booked["id"])["bytes_done"] > 1_000_000, 60, "it moves")
     lab.lab.agents["a"].process.kill()
     before = len([row for row in lab.trace() if row.destination_port == port])
-    wait_for(lambda: len([row for row in lab.trace() if row.destination_port == port]) > before + 50, 5, "it goes on alone")
+    wait_for(lambda: len([row for row in lab.trace() if row.destination_port == port]) > before + 50, 60, "it goes on alone")
     lab.lab.start_agent("a", FLAGS)
-    assert process.wait(15) == 0
+    assert process.wait(120) == 0
     done = lab.ended(booked["id"])
     assert (done["state"], done["bytes_done"] >= SIZE) == ("FINISHED", True)
     assert lab.history(booked["id"]).count("transfer.finished") == 1

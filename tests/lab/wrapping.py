@@ -65,7 +65,7 @@ class Rig:
     def transfer(self, transfer_id: str) -> Transfer:
         return self.broker.transfer(transfer_id)
 
-    def ended(self, transfer_id: str, seconds: float = 10) -> Transfer:
+    def ended(self, transfer_id: str, seconds: float = 60) -> Transfer:
         """The transfer, when it has ended."""
         shown: list[Transfer] = []
 
