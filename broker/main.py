@@ -89,7 +89,8 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
         system,
         documentation,
     ):
-        app.include_router(module.router)
+        # As they are: `include_router` would work each of them out again on the first request: half a second.
+        app.router.routes.extend(module.router.routes)
     app.router.default = Dashboard(Path(chosen.dashboard_files or FOLDER))
     return app
 
