@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import functools
 import gc
 import time
 from collections.abc import AsyncIterator, Callable
@@ -95,6 +96,14 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     return app
 
 
+@functools.cache  # once for each process
+def _settle_memory() -> None:
+    """What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD, 20, 50)
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     chosen: Settings = app.state.settings
@@ -124,10 +133,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
-    # What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD, 20, 50)
+    _settle_memory()
     parts = (desk.run(), puller.run(desk, broker.policy), wakeups.run())
     tasks = [asyncio.create_task(part) for part in parts]
     try:

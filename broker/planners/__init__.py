@@ -6,6 +6,7 @@ A planner reads the calendars and changes nothing; whoever books re-checks its p
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
@@ -27,6 +28,7 @@ PLANNERS: dict[str, Planner] = {
 DEFAULT_PLANNER = "vbls"
 
 
+@cache  # once for each process
 def warm_up() -> None:
     """Compile every scan (or read it from the cache), so that the first request does not wait for it."""
     links = [Link("1", "A", "B", 1000), Link("2", "A", "B", 1000), Link("3", "B", "C", 1000)]
