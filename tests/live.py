@@ -6,7 +6,6 @@ For what speaks HTTP from outside: the synchronous client, the command line, the
 
 import asyncio
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from broker.fleet.tokens import Scope
 from broker.main import create_app
 from broker.settings import Settings
 from broker.store.session import Database
+from tests.ports import free_port
 
 SECRET = "s" * 40
 ALL = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
@@ -48,8 +48,7 @@ class Server:
 
     def __init__(self, database_url: str) -> None:
         self._settings = Settings(database_url=database_url, secret_key=SECRET)  # type: ignore[arg-type]
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 

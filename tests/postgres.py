@@ -48,7 +48,7 @@ class Server:
         self._databases += 1
         name = f"test_{self._databases}"
         with self._administrator() as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY")
         return self.url(name)
 
     def drop(self, url: str) -> None:

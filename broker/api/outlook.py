@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api.overview_schemas import Promise
 from broker.api.render import Json, time_or_none
-from broker.core.plan import total_rates
+from broker.core.segments import total_rates
 from broker.core.transfer import State
 from broker.predict.finish import LEAST_REPORTS, Step, finish
 from broker.store import hosts, names, promises

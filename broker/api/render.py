@@ -9,7 +9,8 @@ import orjson
 from fastapi import Response
 
 from broker.core.link_document import document_of
-from broker.core.plan import Plan, Segment, total_rates
+from broker.core.plan import Plan
+from broker.core.segments import Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
 from broker.desk.command import Foreseen, Moved

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from broker.cli.plan_outcome import Outcome
 from broker.cli.quantities import show_duration, show_rate
-from broker.core.plan import Plan, Segment, total_rates
+from broker.core.plan import Plan
+from broker.core.segments import Segment, total_rates
 from broker.core.units import US_PER_S, format_time
 from broker.planners.offers import CounterOffer
 from broker.planners.sequence import Decision

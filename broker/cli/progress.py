@@ -15,7 +15,7 @@ from broker.cli.context import rate_at, state_text
 from broker.cli.quantities import now_us, show_duration, show_rate, show_size, show_time
 from broker.client import ENDED
 from broker.client.documents import Segment, Transfer
-from broker.core import plan as core
+from broker.core import segments as core
 from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time
 
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.core.plan import Rows
 from broker.core.scans import Int64Array, compiled, time_needed, volume_in
+from broker.core.segments import Rows
 from broker.core.units import FOREVER_US, US_PER_S, round_up
 
 Int32Array = NDArray[np.int32]

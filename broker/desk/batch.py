@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar
-from broker.core.plan import Segment, coalesced
+from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
 from broker.desk.books import Booking, Books, Journal, given_back

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar, Step
-from broker.core.plan import Segment
+from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Policy

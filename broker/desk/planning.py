@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from broker.core.network import Network, Route
-from broker.core.plan import Plan, PlanRejected, Refusal, coalesced, verify
+from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Options, Request
+from broker.core.segments import coalesced
 from broker.core.units import MAX_TIME_US
 from broker.desk.batch import Batch
 from broker.desk.books import Books

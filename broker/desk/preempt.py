@@ -8,8 +8,9 @@ early as it still fits, and says who displaced it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.core.plan import Plan, Refusal, Segment
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Admit, Ask, asked_links, asked_of, request_of

@@ -14,8 +14,9 @@ from typing import Any
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, PlanRejected, Refusal, Segment, coalesced, verify
+from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Request
+from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Mode, State
 from broker.core.units import MAX_SLOT_US, US_PER_S, round_up
 from broker.planners.optimal.measure import congestion, weight

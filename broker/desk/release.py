@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker.core.plan import Segment
+from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.desk import chains
 from broker.desk.batch import Batch, summary

@@ -12,7 +12,8 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.plan import Plan, PlanRejected, Segment, verify
+from broker.core.plan import Plan, PlanRejected, verify
+from broker.core.segments import Segment
 from broker.core.units import format_time
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.plan import total_rates
+from broker.core.segments import total_rates
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.fleet.pairs import Pairs, pairs_of

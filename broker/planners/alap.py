@@ -7,10 +7,11 @@ holding time. Under limits on reprogramming the start is the latest from which V
 """
 
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Rows
+from broker.core.plan import Plan, Refusal
 from broker.core.profile import mirrored_profiles
 from broker.core.reprogramming import Limits
 from broker.core.request import Request
+from broker.core.segments import Rows
 from broker.core.units import MICROBITS_PER_BYTE, US_PER_S, round_up
 from broker.planners import along
 from broker.planners.refusals import nowhere_held, too_late, without_deadline

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from broker.core import rectangles, scans
-from broker.core.plan import Plan, Rows, Segment
+from broker.core.plan import Plan
 from broker.core.profile import Profiles, profile_between, profiles
 from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
 from broker.core.request import Options, Request
 from broker.core.scans import Int64Array
+from broker.core.segments import Rows, Segment
 from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, round_up
 from broker.planners.signature import Calendars, Task
 

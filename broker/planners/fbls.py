@@ -13,9 +13,10 @@ from itertools import pairwise
 from broker.core import rectangles
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Rows
+from broker.core.plan import Plan, Refusal
 from broker.core.profile import profile_between
 from broker.core.request import Request
+from broker.core.segments import Rows
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
 from broker.planners import along
 from broker.planners.refusals import nowhere_held

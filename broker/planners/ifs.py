@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Segment
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
+from broker.core.segments import Segment
 from broker.core.units import FOREVER_US, MAX_SLOT_US, US_PER_S, format_time
 from broker.planners.fluid import Flow, Share, share_fairly
 from broker.planners.signature import Calendars, Task, task

@@ -14,8 +14,9 @@ import numpy as np
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Segment, verify
+from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.planners.offers import CounterOffer, counter_offer
 from broker.planners.signature import JointPlanner, Planner
 

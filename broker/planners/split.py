@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from broker.core import scans
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Rows, Segment, coalesced, total_rates
+from broker.core.plan import Plan, Refusal
 from broker.core.profile import profiles_of_groups
 from broker.core.request import Request
 from broker.core.scans import Int64Array
+from broker.core.segments import Rows, Segment, coalesced, total_rates
 from broker.core.side_by_side import rates_side_by_side
 from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, round_up
 from broker.planners.along import limits_of

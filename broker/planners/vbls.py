@@ -8,8 +8,9 @@ side (`split`).
 """
 
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Rows
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
+from broker.core.segments import Rows
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S
 from broker.planners import along, split
 from broker.planners.refusals import nowhere_held, too_late

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from broker.core.network import Network
-from broker.core.plan import coalesced
+from broker.core.segments import coalesced
 from broker.core.units import US_PER_S
 from broker.simulate.distributions import Float64Array
 from broker.simulate.outcome import Outcome

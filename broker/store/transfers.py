@@ -10,8 +10,8 @@ import orjson
 from sqlalchemy import Row, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.plan import Segment, total_rates
 from broker.core.request import NO_OPTIONS, Options
+from broker.core.segments import Segment, total_rates
 from broker.core.transfer import LIVE, State
 from broker.core.units import MICROBITS_PER_BYTE
 from broker.store import bulk

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 import httpx
 
 from broker.core.units import format_time
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / "agents" / "bin" / "bwb-agent"
@@ -31,12 +31,6 @@ def wait_for(condition: Callable[[], Any], seconds: float, what: str) -> Any:
                 return value
         time.sleep(0.05)
     raise AssertionError(f"{what}: not within {seconds} s")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Stack:

@@ -3,7 +3,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store.session import Database
 from tests.bench.load import Outcome, drive, request
+from tests.ports import free_port
 from tests.postgres import Server, temporary_server
 
 _LINKS = 8
@@ -28,9 +28,7 @@ _LINKS = 8
 @contextmanager
 def server(database_url: str) -> Iterator[int]:
     """One API process (`bwb serve`'s settings); yields its port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = {
         **os.environ,
         "BWB_DATABASE_URL": database_url,

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.agents.stack import ROOT, free_port, wait_for
+from tests.agents.stack import ROOT, wait_for
+from tests.ports import free_port
 
 
 def _start(state: Path, port: int) -> tuple[float, "subprocess.Popen[bytes]"]:

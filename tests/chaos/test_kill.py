@@ -4,7 +4,6 @@
 import asyncio
 import os
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from broker.fleet.tokens import Scope
 from broker.store import audit
 from broker.store.session import Database
 from tests.conftest import SECRET, checked
+from tests.ports import free_port
 from tests.postgres import Server, temporary_server
 
 REQUESTS = 5_000
@@ -36,9 +36,7 @@ class Api:
     """An API process under uvicorn, as `bwb serve` runs it."""
 
     def __init__(self, database_url: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = os.environ | {"BWB_DATABASE_URL": database_url, "BWB_SECRET_KEY": SECRET, "BWB_REDIS_URL": ""}
         self.start()

@@ -4,7 +4,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,13 +17,9 @@ from broker.cli.audit import MEANINGS
 from broker.store.audit import CHECKS
 from tests.cli.conftest import Bwb
 from tests.live import Live
+from tests.ports import free_port
 
 Ends = tuple[str, str]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def submit(bwb: Bwb, ends: Ends, *words: str, **more: Any) -> Any:

@@ -25,7 +25,8 @@ from broker.cli.network_file import BadFile, read_network, read_requests
 from broker.cli.patience import Work
 from broker.cli.plan import plan_command
 from broker.cli.plan_show import picture
-from broker.core.plan import Plan, Segment
+from broker.core.plan import Plan
+from broker.core.segments import Segment
 from broker.planners import PLANNERS
 from broker.planners.signature import JointPlanner
 from broker.planners.vbls import Vbls

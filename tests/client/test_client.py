@@ -243,14 +243,20 @@ def test_what_operators_look_at(live: Live) -> None:
 # -- the contract ------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def contract() -> dict[str, Any]:
+    """The schemas, read once: it takes seconds."""
+    schemas: dict[str, Any] = yaml.safe_load(Path("api-spec/openapi.yaml").read_text())["components"]["schemas"]
+    return schemas
+
+
 @pytest.mark.parametrize(
     "name", ["Transfer", "Plan", "Segment", "WaitingReason", "BatchItem", "Quote", "Window", "Link", "CalendarStep", "Calendar",
              "Host", "Event", "Job", "Overview", "Scheduled", "Topology", "Node"],
 )  # fmt: skip
-def test_documents_have_the_fields_of_the_contract(name: str) -> None:
-    schemas = yaml.safe_load(Path("api-spec/openapi.yaml").read_text())["components"]["schemas"]
-    contract = schemas.get(f"{name}Out") or schemas[name]
-    assert set(getattr(documents, name).__annotations__) == set(contract["properties"])
+def test_documents_have_the_fields_of_the_contract(name: str, contract: dict[str, Any]) -> None:
+    schema = contract.get(f"{name}Out") or contract[name]
+    assert set(getattr(documents, name).__annotations__) == set(schema["properties"])
 
 
 def test_the_client_stands_alone() -> None:

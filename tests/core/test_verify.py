@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link
-from broker.core.plan import Plan, PlanRejected, Segment, coalesced, verify
+from broker.core.plan import Plan, PlanRejected, verify
 from broker.core.request import Request
+from broker.core.segments import Segment, coalesced
 from broker.planners.vbls import Vbls
 from tests.core.grid import GridLink, Scenario, cases, plan_is_right, plannable
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.agents.stack import AGENT, ROOT, free_port, wait_for
+from tests.agents.stack import AGENT, ROOT, wait_for
 from tests.dashboard.running import RunningBroker
+from tests.ports import free_port
 
 SIZE, RATE = 60_000_000, 80_000_000  # six seconds
 HOSTS = {"follow-out": "follow-west", "follow-in": "follow-east"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from broker.core.network import Link
-from broker.core.plan import Segment
 from broker.core.request import Options
+from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
 from broker.desk.change import Pause

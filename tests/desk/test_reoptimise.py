@@ -11,8 +11,9 @@ import pytest
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
+from broker.core.segments import Segment
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
 from broker.desk.change import Change, Pause

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from broker.core import profile
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment, verify
+from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.planners import along
 from broker.planners.alap import Alap
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, plan_is_right, request_over

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment, verify
+from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
+from broker.core.segments import Segment
 from broker.planners import PLANNERS
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases
 from tests.core.test_reprogramming import by_trying, fillings, most_by

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, PlanRejected, Refusal, Segment
+from broker.core.plan import Plan, PlanRejected, Refusal
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.planners import PLANNERS
 from broker.planners.sequence import Schedule, plan_all
 from broker.planners.signature import JointPlanner

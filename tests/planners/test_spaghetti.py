@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment, verify
+from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
+from broker.core.segments import Segment
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES
 from broker.planners.spaghetti import Spaghetti
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases

@@ -14,8 +14,9 @@ from ortools.linear_solver import pywraplp
 from broker.core import profile
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, Segment, total_rates
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
+from broker.core.segments import Segment, total_rates
 from broker.core.side_by_side import _share_out
 from broker.planners import PLANNERS, split
 from tests.core.grid import MICROBITS_PER_BYTE, GridLink, cases

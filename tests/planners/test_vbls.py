@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from broker.core import profile
 from broker.core.calendar import DISTANT_PAST_US, Calendar, Step
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, Refusal, coalesced, verify
+from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
+from broker.core.segments import coalesced
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES
 from broker.planners import along
 from broker.planners.vbls import Vbls

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
-from broker.core.plan import Plan, PlanRejected, Refusal, Segment
+from broker.core.plan import Plan, PlanRejected, Refusal
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.core.units import US_PER_S
 from broker.planners import PLANNERS
 from broker.planners.ifs import Ifs

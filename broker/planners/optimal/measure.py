@@ -11,8 +11,9 @@ import numpy as np
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.core.plan import Plan, Refusal, Segment
+from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
+from broker.core.segments import Segment
 from broker.core.units import US_PER_S
 
 Objective = Literal["congestion", "admitted", "volume", "completion"]

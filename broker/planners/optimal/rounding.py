@@ -19,8 +19,9 @@ import numpy as np
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.core.plan import Plan, PlanRejected, Refusal, Segment, coalesced, total_rates, verify
+from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Request
+from broker.core.segments import Segment, coalesced, total_rates
 from broker.core.units import MAX_RATE_BPS, MICROBITS_PER_BYTE, round_down, round_up
 from broker.planners.optimal.expansion import Expansion, Lane
 from broker.planners.optimal.lists import alone
