@@ -45,12 +45,24 @@ class Lookout:
 
     async def load(self, begin_us: int, end_us: int, steps: int) -> list[Load]:
         """Every link's, on [begin, end) in so many equal spans. The past before now is not known here."""
-        edges = begin_us + (end_us - begin_us) * np.arange(steps, dtype=np.int64) // steps
         books = await self.books()
-        return [Load(link_id, _shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
+        if end_us - begin_us == 1:
+            return [Load(link_id, [share_at(calendar, begin_us)]) for link_id, calendar in books.calendars.items()]
+        edges = begin_us + (end_us - begin_us) * np.arange(steps, dtype=np.int64) // steps
+        return [Load(link_id, shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
 
 
-def _shares(calendar: Calendar, edges: Int64Array, end_us: int) -> list[float | None]:
+def share_at(calendar: Calendar, at_us: int) -> float | None:
+    """Of one instant, without arrays: the map of now asks for every link, and most of the time would be calls of NumPy."""
+    capacity = next(rate for at, rate in reversed(calendar.capacity) if at <= at_us)
+    booked = capacity - calendar.free_at(at_us)
+    if capacity > 0:
+        return round(booked / capacity, 4)
+    return 1.0 if booked > 0 else None
+
+
+def shares(calendar: Calendar, edges: Int64Array, end_us: int) -> list[float | None]:
+    """Of each span from one edge to the next the largest. `edges`: shape (steps,), us, ascending."""
     capacity_times = np.array([at for at, _ in calendar.capacity], np.int64)
     capacity_rates = np.array([rate for _, rate in calendar.capacity], np.int64)
     times, free = calendar.times[: calendar.n], calendar.free[: calendar.n]
@@ -59,6 +71,6 @@ def _shares(calendar: Calendar, edges: Int64Array, end_us: int) -> list[float | 
     instants = np.unique(np.concatenate((edges, inside)))
     capacity = capacity_rates[np.searchsorted(capacity_times, instants, side="right") - 1]
     booked = capacity - free[np.searchsorted(times, instants, side="right") - 1]
-    shares = np.where(capacity > 0, booked / np.maximum(capacity, 1), np.where(booked > 0, 1.0, -1.0))
-    highest = np.maximum.reduceat(shares, np.searchsorted(instants, edges))
-    return [None if share < 0 else round(share, 4) for share in highest.tolist()]
+    share = np.where(capacity > 0, booked / np.maximum(capacity, 1), np.where(booked > 0, 1.0, -1.0))
+    highest = np.maximum.reduceat(share, np.searchsorted(instants, edges)).round(4)
+    return [None if one < 0 else one for one in highest.tolist()]
