@@ -83,7 +83,7 @@ func TestObserved(t *testing.T) {
 		})
 		return n
 	}
-	// Within a segment, when the class has settled.
+	// Within a segment, when the class has settled. Never more is what matters; less may be this busy machine.
 	within := func(from, to time.Duration, mbit float64) {
 		t.Helper()
 		time.Sleep(time.Until(segments[0].Begin.Add(from)))
@@ -91,7 +91,10 @@ func TestObserved(t *testing.T) {
 		time.Sleep(time.Until(segments[0].Begin.Add(to)))
 		got := float64(acked()-first) * 8 / 1e6 / time.Since(begin).Seconds()
 		t.Logf("%s to %s: %.1f Mbit/s, booked %.0f", from, to, got, mbit)
-		if got > mbit*1.03 || got < mbit*0.5 {
+		if got > mbit*1.03 {
+			t.Errorf("%s to %s: %.1f Mbit/s, booked %.0f", from, to, got, mbit)
+		}
+		if got < mbit*0.5 {
 			machine.Errorf(t, "%s to %s: %.1f Mbit/s, booked %.0f", from, to, got, mbit)
 		}
 	}
@@ -103,11 +106,14 @@ func TestObserved(t *testing.T) {
 	here.Do(func() { a.start() })
 	within(2200*time.Millisecond, 3200*time.Millisecond, 160)
 	finished, err := l.broker.Await(30*time.Second, func(r fakebroker.Received) bool { return r.Kind == brokerapi.Finished || r.Kind == brokerapi.Failed })
-	if err != nil || finished.Kind != brokerapi.Finished {
-		machine.Fatalf(t, "%v, %+v", err, finished)
+	if err != nil {
+		machine.Fatalf(t, "it has not ended: %v", err)
+	}
+	if finished.Kind != brokerapi.Finished {
+		t.Fatalf("%+v", finished)
 	}
 	if sent := acked(); finished.Bytes < assignment.VolumeBytes || finished.Bytes > sent+500_000 || finished.Bytes < sent-2_000_000 {
-		machine.Errorf(t, "%d bytes finished, %d acknowledged", finished.Bytes, sent)
+		t.Errorf("%d bytes finished, %d acknowledged", finished.Bytes, sent)
 	}
 	late := finished.At.Sub(segments[1].End)
 	if late < -200*time.Millisecond || late > 20*time.Second {
@@ -123,7 +129,7 @@ func TestObserved(t *testing.T) {
 		last = r.Bytes
 	}
 	if kinds["started"] != 1 || kinds["finished"] != 1 || kinds["progress"] < 2 {
-		machine.Errorf(t, "reports: %v", kinds)
+		t.Errorf("reports: %v", kinds)
 	}
 	l.broker.Assign("a")
 	eventually(t, "tc as it was", 5*time.Second, func() bool { return here.Run("tc qdisc show dev "+device) == clean })

@@ -87,6 +87,10 @@ class Calendar:
     def free_at(self, instant_us: int) -> int:
         return int(self.free[scans.index_at(self.times, self.n, instant_us)])
 
+    def capacity_at(self, instant_us: int) -> int:
+        """bit/s, without bookings."""
+        return next(rate for at, rate in reversed(self._capacity) if at <= instant_us)
+
     def steps(self) -> list[Step]:
         return list(zip(self.times[: self.n].tolist(), self.free[: self.n].tolist(), strict=True))
 

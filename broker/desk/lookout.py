@@ -54,7 +54,7 @@ class Lookout:
 
 def share_at(calendar: Calendar, at_us: int) -> float | None:
     """Of one instant, without arrays: the map of now asks for every link, and most of the time would be calls of NumPy."""
-    capacity = next(rate for at, rate in reversed(calendar.capacity) if at <= at_us)
+    capacity = calendar.capacity_at(at_us)
     booked = capacity - calendar.free_at(at_us)
     if capacity > 0:
         return round(booked / capacity, 4)

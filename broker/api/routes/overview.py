@@ -87,7 +87,7 @@ async def _links(broker: Broker, now_us: int) -> render.Json:
         if record is None:  # gone since
             continue
         calendar = books.calendars[link_id]
-        capacity = next(rate for at, rate in reversed(calendar.capacity) if at <= now_us)
+        capacity = calendar.capacity_at(now_us)
         rows.append({
             "id": link_id,
             "source": record.link.source,
