@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every error leaves as application/problem+json, with the field where there is one; and bodies are bounded before they are read."""
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from broker.api.headers import ALWAYS
+from broker.api.faults import Faults
 from broker.api.render import problem_answer
 from broker.desk.problems import Problem
 from broker.store.session import DatabaseAway
-
-log = logging.getLogger(__name__)
 
 _MOST_ERRORS = 20
 _BY_STATUS = {
@@ -31,11 +27,11 @@ _BY_STATUS = {
 
 def install(app: FastAPI, body_limit: int) -> None:
     app.add_middleware(BodyLimit, limit=body_limit)
+    app.add_middleware(Faults)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(DatabaseAway, _on_away)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(Exception, _on_fault)
 
 
 _HEADERS: dict[int, Callable[[Problem], dict[str, str]]] = {
@@ -81,18 +77,6 @@ async def _on_http(_: Request, error: Exception) -> Response:
     code = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "unavailable")
     problem = Problem(code, str(error.detail))
     return problem_answer(problem, dict(error.headers) if error.headers else None)
-
-
-async def _on_fault(request: Request, fault: Exception) -> Response:
-    log.exception("%s %s failed", request.method, request.url.path, exc_info=fault)
-    document = {
-        "type": "about:blank",
-        "title": "Internal error",
-        "status": 500,
-        "detail": "a fault of the broker; its log has the details",
-    }
-    # This one answers outside of everything else, and so of what adds headers to the others.
-    return Response(orjson.dumps(document), 500, ALWAYS, media_type="application/problem+json")
 
 
 class _TooLarge(HTTPException):

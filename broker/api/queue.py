@@ -66,9 +66,9 @@ async def _accepted(broker: Broker, job: Job | None) -> Response:
 
 async def page(broker: Broker, kind: Kind, states: Sequence[str], limit: int, cursor: str | None) -> Response:
     async with broker.database.transaction() as connection:
-        found = await jobs.list_page(connection, kind, states, limit + 1, paging.decode(cursor))
+        found = await jobs.list_page(connection, kind, states, limit + 1, paging.decode(cursor, PATHS[kind], int))
         called = await names.of(connection, {job.owner for job in found})
-    following = paging.encode(found[limit - 1].created_us, found[limit - 1].id) if len(found) > limit else None
+    following = paging.encode(PATHS[kind], found[limit - 1].created_us, found[limit - 1].id) if len(found) > limit else None
     return render.answer({"items": [document(job, called) for job in found[:limit]], "next": following})
 
 

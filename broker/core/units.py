@@ -81,6 +81,14 @@ def volume_of(rate_bps: int, duration_us: int) -> int:
     return rate_bps * duration_us // MICROBITS_PER_BYTE
 
 
+def span_edges(begin_us: int, end_us: int, number: int) -> list[int]:
+    """The edges of so many equal spans of [begin, end], both ends included.
+
+    By Python's integers: of ten thousand years, a duration times an index does not fit into 64 bits, nor its microseconds into a float.
+    """
+    return [begin_us + (end_us - begin_us) * index // number for index in range(number + 1)]
+
+
 def round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 

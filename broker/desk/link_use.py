@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from broker.core.scans import Int64Array
-from broker.core.units import MICROBITS_PER_BYTE
+from broker.core.units import MICROBITS_PER_BYTE, span_edges
 from broker.store.link_use import Rows
 
 Stretch = tuple[int, int, int]  # [begin_us, end_us) at so many bit/s
@@ -58,7 +58,7 @@ def _volume(stretches: list[Stretch]) -> int:
 
 
 def _thinned(stretches: list[Stretch], begin_us: int, end_us: int, points: int) -> list[Stretch]:
-    edges = np.unique(np.linspace(begin_us, end_us, points + 1).astype(np.int64))
+    edges = np.unique(np.array(span_edges(begin_us, end_us, points), np.int64))
     columns = np.array(stretches, np.int64)
     first = np.searchsorted(columns[:, 1], edges[:-1], side="right")
     last = np.searchsorted(columns[:, 0], edges[1:], side="left")

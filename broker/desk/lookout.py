@@ -12,6 +12,7 @@ import numpy as np
 
 from broker.core.calendar import Calendar
 from broker.core.scans import Int64Array
+from broker.core.units import span_edges
 from broker.desk.books import Books
 from broker.store import bookings
 from broker.store.bookings import Head
@@ -48,7 +49,7 @@ class Lookout:
         books = await self.books()
         if end_us - begin_us == 1:
             return [Load(link_id, [share_at(calendar, begin_us)]) for link_id, calendar in books.calendars.items()]
-        edges = begin_us + (end_us - begin_us) * np.arange(steps, dtype=np.int64) // steps
+        edges = np.array(span_edges(begin_us, end_us, steps)[:-1], np.int64)
         return [Load(link_id, shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
 
 

@@ -58,7 +58,7 @@ async def named(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, Na
 
 # Each sender's mean rate in each span, added up over the transfers. (A transfer that left the link for another path is still counted.)
 _MEASURED = text("""
-    SELECT span, CAST(sum(rate) AS bigint) FROM (
+    SELECT span, CAST(LEAST(sum(rate), 9223372036854775807) AS bigint) FROM (
         SELECT (r.at_us - :begin) / :span AS span, avg(r.rate_bps) AS rate
         FROM reports r JOIN transfers t ON t.id = r.transfer_id AND t.source = r.host
         WHERE r.transfer_id = ANY(:ids) AND r.at_us >= :begin AND r.at_us < :end AND r.kind = 'progress' AND r.rate_bps IS NOT NULL

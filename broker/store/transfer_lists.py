@@ -49,6 +49,10 @@ class Order:
     def key(self) -> ColumnElement[Any]:
         return _KEYS[self.by](self.descending)
 
+    @property
+    def key_type(self) -> type[int] | type[str]:
+        return str if self.by in _TEXTS else int
+
 
 def _number(name: str) -> Callable[[bool], ColumnElement[Any]]:
     return lambda descending: func.coalesce(transfers.c[name], literal(-1 if descending else FOREVER_US))
@@ -60,6 +64,7 @@ def _text(name: str) -> Callable[[bool], ColumnElement[Any]]:
     )
 
 
+_TEXTS = ("label", "project", "source", "destination")
 _KEYS: dict[str, Callable[[bool], ColumnElement[Any]]] = {
     "created": lambda _: transfers.c.created_us,
     "start": _number("start_us"),
@@ -69,10 +74,7 @@ _KEYS: dict[str, Callable[[bool], ColumnElement[Any]]] = {
     "volume": _number("volume_bytes"),
     "priority": lambda _: transfers.c.priority,
     "state": lambda _: func.array_position(array([str(state) for state in State]), transfers.c.state),
-    "label": _text("label"),
-    "project": _text("project"),
-    "source": _text("source"),
-    "destination": _text("destination"),
+    **{name: _text(name) for name in _TEXTS},
 }
 SORTS = tuple(_KEYS)
 

@@ -5,12 +5,13 @@ from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from broker.api import errors
-from broker.api.headers import ALWAYS
+from broker.api.headers import ALWAYS, Headers
 
 
 async def test_a_fault_carries_the_headers_and_no_detail_of_itself() -> None:
     app = FastAPI()
     errors.install(app, 1000)
+    app.add_middleware(Headers)
 
     @app.get("/fault")
     async def fault() -> None:

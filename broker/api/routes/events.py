@@ -95,12 +95,12 @@ async def audit_log(
     cursor: paging.Cursor = None,
 ) -> Response:
     """Who did what, newest first, with the state before and after. What is sought must all hold."""
-    before = paging.decode(cursor)
+    before = paging.decode(cursor, "audit-log", int)
     sought = Sought(search, actor, action, kind, subject, text or None, since, until)
     async with broker.database.transaction() as connection:
         found = await events.newest_first(connection, limit + 1, before[0] if before else None, sought)
         called = await names.of(connection, render.named_in(found[:limit]))
-    following = paging.encode(found[limit - 1].position.seq, "") if len(found) > limit else None
+    following = paging.encode("audit-log", found[limit - 1].position.seq, "") if len(found) > limit else None
     return render.answer({"items": [render.event(stored, called) for stored in found[:limit]], "next": following})
 
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Response
 
 from broker.api import network_answers, render
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, etag
-from broker.api.fields import Time
 from broker.api.network_answers import link_of, mistakes, steps_of
 from broker.api.network_schemas import LinkChangeOut, LinkDeletedOut, WindowAddedOut
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, OnBroken, WindowBody
+from broker.api.spans import From, To, span
 from broker.core.network import Link
-from broker.core.units import MAX_TIME_US, US_PER_S, format_time
+from broker.core.units import format_time
 from broker.desk.calendar_view import calendar_steps
 from broker.desk.command import Alone, Preview
 from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
@@ -24,7 +24,6 @@ from broker.store.bookings import LinkRecord, WindowRecord
 
 router = APIRouter(prefix="/v1/links", tags=["links"])
 
-_DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
 
 PreviewWanted = Annotated[
     bool,
@@ -106,17 +105,14 @@ async def calendar(
     link_id: str,
     broker: BrokerDependency,
     _: Reader,
-    begin: Annotated[Time | None, Query(alias="from", description="default: now")] = None,
-    end: Annotated[Time | None, Query(alias="to", description="default: 24 h later")] = None,
+    begin: From = None,
+    end: To = None,
     points: Annotated[int, Query(ge=2, le=100_000, description="more steps than this are thinned out, keeping peaks")] = 2000,
     reverse: Annotated[bool, Query(description="also what is booked on the link back between the same two nodes")] = False,
 ) -> Response:
     """gamma(t) and what is behind it: capacity, booked and free payload rate, as steps."""
     record = await _found(broker, link_id)
-    begin_us = broker.clock() if begin is None else begin
-    end_us = min(begin_us + _DEFAULT_SPAN_US, MAX_TIME_US) if end is None else end
-    if end_us <= begin_us:
-        raise Problem.of_field("to", "must lie after `from`")
+    begin_us, end_us = span(begin, end, broker.clock())
     async with broker.database.transaction() as connection:
         booked = await bookings.booked(connection, link_id, begin_us, end_us)
         back = (await broker.reverses(connection)).get(link_id) if reverse else None

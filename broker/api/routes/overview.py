@@ -11,6 +11,7 @@ from broker.api.fields import Time
 from broker.api.outlook import WHY
 from broker.api.overview_schemas import LoadOut, OverviewOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.spans import To, span
 from broker.core.transfer import State
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.problems import Problem
@@ -107,19 +108,18 @@ async def load(
         Time | None, Query(description="one instant, in place of `from`, `to` and `steps`; the past counts as now")
     ] = None,
     begin: Annotated[Time | None, Query(alias="from", description="default, and where it lies in the past: now")] = None,
-    end: Annotated[Time | None, Query(alias="to", description="default: 24 h later")] = None,
+    end: To = None,
     steps: Annotated[int, Query(ge=1, le=1000, description="equal spans of time")] = 96,
 ) -> Response:
     """The largest share booked of every link, in each span of time: one answer for a map that moves."""
     now_us = broker.clock()
     if at is not None:
+        if at >= MAX_TIME_US:
+            raise Problem.of_field("at", f"must lie before {format_time(MAX_TIME_US)}")
         begin_us, steps = max(at, now_us), 1
         end_us = begin_us + 1
     else:
-        begin_us = max(now_us if begin is None else begin, now_us)
-        end_us = min(begin_us + _DAY_US, MAX_TIME_US) if end is None else end
-    if end_us - begin_us < steps:
-        raise Problem.of_field("to", "must lie after `from`, and after now")
+        begin_us, end_us = span(max(begin or now_us, now_us), end, now_us, least_us=steps)
     found = await broker.lookout.load(begin_us, end_us, steps)
     links = [{"id": link_id, "shares": shares} for link_id, shares in found]
     return render.answer({"begin": format_time(begin_us), "end": format_time(end_us), "steps": steps, "links": links})

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Query, Response
 
 from broker.api import paging, render
 from broker.api.context import BrokerDependency, Reader
-from broker.api.fields import Text, Time
+from broker.api.fields import Text
 from broker.api.render import time_or_none
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schedule_schemas import BookingsOut, ScheduleOut
-from broker.core.units import MAX_TIME_US, US_PER_S, format_time
+from broker.api.spans import From, To, span
+from broker.core.units import format_time
 from broker.desk.link_use import Use, together, uses
 from broker.desk.problems import Problem
 from broker.store import bookings, link_use, schedule
@@ -20,20 +21,6 @@ from broker.store.schedule import Part
 from broker.store.transfers import Transfer
 
 router = APIRouter(prefix="/v1", tags=["schedule"])
-
-_DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
-
-From = Annotated[Time | None, Query(alias="from", description="default: now")]
-To = Annotated[Time | None, Query(alias="to", description="default: 24 h later")]
-
-
-def span(begin: int | None, end: int | None, now_us: int) -> tuple[int, int]:
-    """Raises Problem where it is empty."""
-    begin_us = now_us if begin is None else begin
-    end_us = min(begin_us + _DEFAULT_SPAN_US, MAX_TIME_US) if end is None else end
-    if end_us <= begin_us:
-        raise Problem.of_field("to", "must lie after `from`")
-    return begin_us, end_us
 
 
 @router.get("/schedule", response_model=ScheduleOut, responses=REFUSALS)
@@ -52,8 +39,8 @@ async def show(
     begin_us, end_us = span(begin, end, broker.clock())
     part = Part(link, host, project)
     async with broker.database.transaction() as connection:
-        found = await schedule.page(connection, begin_us, end_us, part, limit + 1, paging.decode(cursor))
-    following = paging.encode(found[limit - 1].start_us or 0, found[limit - 1].id) if len(found) > limit else None
+        found = await schedule.page(connection, begin_us, end_us, part, limit + 1, paging.decode(cursor, "schedule", int))
+    following = paging.encode("schedule", found[limit - 1].start_us or 0, found[limit - 1].id) if len(found) > limit else None
     items = [_scheduled(item, begin_us, end_us, link) for item in found[:limit]]
     return render.answer({"begin": format_time(begin_us), "end": format_time(end_us), "items": items, "next": following})
 

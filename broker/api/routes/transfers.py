@@ -198,7 +198,7 @@ async def list_transfers(
     states = tuple(str(s) for s in state or ())
     wanted = Filter(states, project, node, mode, owner, source, destination, after, search, tuple(promise or ()), ended_after)
     order = Order(sort.removeprefix("-"), sort.startswith("-"))
-    behind = paging.decode_key(cursor, sort)
+    behind = paging.decode(cursor, sort, order.key_type)
     async with broker.database.transaction() as connection:
         now = await promises.look(connection, broker.clock(), broker.clock_limits.silence_us)
         page = await transfer_lists.page(connection, wanted, order, limit + 1, behind, now)
@@ -206,7 +206,7 @@ async def list_transfers(
         records = await broker.links(connection)
         shown = [item for _, item in page[:limit]]
         outlooks = await outlooks_of(connection, shown, now) if outlook else {}
-    following = paging.encode_key(sort, page[limit - 1][0], shown[-1].id) if len(page) > limit else None
+    following = paging.encode(sort, page[limit - 1][0], shown[-1].id) if len(page) > limit else None
     items = [render.transfer(item, records) | ({"outlook": outlooks[item.id]} if outlook else {}) for item in shown]
     return render.answer({"items": items, "next": following} | ({"total": total} if count else {}))
 
