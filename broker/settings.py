@@ -38,10 +38,14 @@ class Settings(BaseSettings):
     managed_margin_ppm: int = Field(default=10_000, ge=0, le=1_000_000, description="extra volume booked for managed transfers")
     managed_margin_ms: int = Field(default=50, ge=0, le=60_000, description="and so much time at full rate")
     start_grace_s: int = Field(
-        default=60, ge=1, description="managed transfers whose agents never started are given up this long after"
+        default=60,
+        ge=1,
+        description="so long after its booked start a transfer that an agent never fetched is withdrawn, and one that was not heard of is unheard",
     )
     lost_after_s: int = Field(
-        default=3600, ge=1, description="a managed transfer past its booking is given up after so long a silence"
+        default=3600,
+        ge=1,
+        description="so long after the end of its booking an unheard transfer counts as failed, until it is heard again",
     )
     clock_limit_ms: int = Field(
         default=10, ge=1, le=10_000, description="successors start by the clock on hosts that know broker time this well, no others"

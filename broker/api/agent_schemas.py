@@ -141,6 +141,11 @@ class ReportsBody(Body):
     clock: AgentClock | None = None
     agent: AboutAgent | None = None
     reports: list[AgentReport] = Field(default=[], max_length=1000)
+    revision: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
+        default=None, description="of the assignments that the agent acts by"
+    )
+    complete: bool = Field(default=False, strict=True, description="these reports are all that the agent has to tell")
+    goodbye: bool = Field(default=False, strict=True, description="the agent stops now; what it has goes on when it is back")
 
 
 class TakenReport(BaseModel):

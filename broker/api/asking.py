@@ -43,6 +43,7 @@ def ask(body: TransferRequest, transfer_id: str, batch: Sequence[str] | None = N
         options=_options(body),
         best_effort=body.best_effort,
         preempt=body.preempt,
+        hosts_up_from_us=body.hosts_up_from,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.fleet.liveness import is_up
 from broker.store import audit, bookings, hosts, promises, transfers
 
 _LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -69,7 +70,7 @@ class Metrics:
 
     async def _note_agents(self, connection: AsyncConnection, now_us: int, lost_after_us: int) -> None:
         known = await hosts.get_many(connection)
-        up = sum(host.last_seen_us is not None and now_us - host.last_seen_us < lost_after_us for host in known.values())
+        up = sum(is_up(host, now_us, lost_after_us) for host in known.values())
         self._agents.labels("up").set(up)
         self._agents.labels("down").set(len(known) - up)
         self._offset.clear()  # removed hosts leave: there are never more series than enrolled hosts

@@ -55,7 +55,9 @@ class HostOut(BaseModel):
     clock: HostClock | None
     drained: bool
     up: bool
-    state: Literal["up", "late", "down"] = Field(description="late: silent for half of what makes it down")
+    state: Literal["up", "late", "down", "stopped"] = Field(
+        description="late: silent for half of what makes it down; stopped: its agent said goodbye"
+    )
     revision: int = Field(description="of its assignments")
     fetched_revision: int | None = Field(description="what its agent was given last: behind `revision`, it follows an older plan")
     enrolled: str

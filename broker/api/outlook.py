@@ -23,7 +23,8 @@ WHY = {
     "overdue": "it was to have finished",
     "late": "it finished later than was promised",
     "failed": "it failed",
-    "not_begun_at_all": "its agents never began",
+    "withdrawn": "it was withdrawn: an agent never fetched it, or nobody used it",
+    "unheard": "nothing is heard of it; it may be under way",
     "host_down": "the agent of one of its hosts is silent",
     "not_begun": "its time has come, and its agents have not begun",
     "behind": "what is still booked does not suffice for what is left",
@@ -59,6 +60,12 @@ async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now
     }
 
 
+def _detail(record: Transfer, why: str) -> str:
+    """What has ended says itself what ended it."""
+    told = (record.reason or {}).get("detail") if not record.live else None
+    return str(told or WHY[why])
+
+
 def _outlook(record: Transfer, why: str | None, reached: Sequence[Reached], now_us: int) -> Json:
     shares = [report.rate_bps / report.applied_bps for report in reached]
     plan = [Step(*step) for step in total_rates(record.segments)]
@@ -73,7 +80,7 @@ def _outlook(record: Transfer, why: str | None, reached: Sequence[Reached], now_
     return {
         "promise": None if why is None else STATUS[why],
         "why": why,
-        "detail": None if why is None else WHY[why],
+        "detail": None if why is None else _detail(record, why),
         "planned_bytes": planned,
         "expected_finish": None if found is None else time_or_none(found.expected_us),
         "earliest_finish": None if found is None else time_or_none(found.earliest_us),

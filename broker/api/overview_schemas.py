@@ -28,7 +28,7 @@ class EndangeredOut(BaseModel):
     state: str
     priority: int
     promise: Promise
-    why: str = Field(description="code: host_down, not_begun, behind; booked_late, overdue")
+    why: str = Field(description="code: unheard, host_down, not_begun, behind; booked_late, overdue")
     detail: str = Field(description="why, in words")
     promised_finish: str
     finish: str = Field(description="by the present plan")

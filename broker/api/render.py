@@ -16,6 +16,7 @@ from broker.core.units import US_PER_S, format_time
 from broker.desk.command import Foreseen, Moved
 from broker.desk.problems import Problem
 from broker.fleet.clocks import Limits, trouble
+from broker.fleet.liveness import is_up
 from broker.store.access import Token
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import StoredEvent
@@ -76,6 +77,8 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
         "actual_start": time_or_none(record.actual_start_us),
         "actual_finish": time_or_none(record.actual_finish_us),
         "checksum": record.checksum,
+        "unheard_since": time_or_none(record.unheard_us),
+        "assumed": record.assumed,
         "waiting_reason": waiting_reason(record),
         "owner": record.owner,
         "revision": record.revision,
@@ -142,6 +145,13 @@ def _peaks(segments: tuple[Segment, ...]) -> dict[str, int]:
 
 def waiting_reason(record: Transfer) -> Json | None:
     """Why it is not moving, or slower than it was promised; None where there is nothing to explain."""
+    if record.live and record.unheard_us is not None:
+        return {
+            "code": "unheard",
+            "detail": "nothing is heard of it from its agents; it goes on by the plan that they have, and keeps what is booked",
+            "limited_by": record.source,
+            "until": None,
+        }
     if record.reason is not None:
         reason = dict(record.reason)
         until = reason.pop("until_us", None)
@@ -240,8 +250,8 @@ def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
         "capabilities": record.capabilities,
         "clock": None if record.clock is None else _clock(record.clock, now_us, limits),
         "drained": record.drained,
-        "up": record.last_seen_us is not None and now_us - record.last_seen_us < limits.silence_us,
-        "state": _liveness(record.last_seen_us, now_us, limits),
+        "up": is_up(record, now_us, limits.silence_us),
+        "state": _liveness(record, now_us, limits),
         "revision": record.revision,
         "fetched_revision": record.fetched_revision,
         "enrolled": format_time(record.enrolled_us),
@@ -250,11 +260,13 @@ def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
     }
 
 
-def _liveness(last_seen_us: int | None, now_us: int, limits: Limits) -> str:
-    """As the overview counts them."""
-    if last_seen_us is None or now_us - last_seen_us >= limits.silence_us:
+def _liveness(record: Host, now_us: int, limits: Limits) -> str:
+    """As the overview counts them; it counts those that stopped as down."""
+    if record.goodbye_us is not None:
+        return "stopped"
+    if not is_up(record, now_us, limits.silence_us):
         return "down"
-    return "late" if now_us - last_seen_us >= limits.silence_us // 2 else "up"
+    return "up" if is_up(record, now_us, limits.silence_us // 2) else "late"
 
 
 def _clock(said: Json, now_us: int, limits: Limits) -> Json:

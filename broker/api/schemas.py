@@ -94,6 +94,10 @@ class TransferRequest(Body):
     rate_min_bps: Rate | None = None
     not_before: Time | None = Field(default=None, description="default, and where it lies in the past: now")
     deadline: Time | None = None
+    hosts_up_from: Time | None = Field(
+        default=None,
+        description="when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)",
+    )
     priority: Priority = 0
     planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = "vbls"
     project: Text | None = None
@@ -266,6 +270,10 @@ class TransferOut(BaseModel):
     actual_start: str | None
     actual_finish: str | None
     checksum: str | None
+    unheard_since: str | None = Field(
+        description="since when its agents should have been heard of and were not; it may be under way, and keeps what is booked"
+    )
+    assumed: bool = Field(description="its end is only assumed, for nobody was heard; a late report corrects it")
     waiting_reason: WaitingReason | None
     owner: str
     revision: int

@@ -108,6 +108,8 @@ def show_fields(fields: Mapping[str, Any]) -> None:
 
 def state_text(transfer: Mapping[str, Any]) -> Text:
     text = Text(transfer["state"], style=STATE_STYLES.get(transfer["state"], ""))
+    if transfer["unheard_since"] and transfer["state"] in ("RESERVED", "ACTIVE"):
+        text.append(" unheard", style="yellow")
     return text.append(" paused", style="yellow") if transfer["paused"] and transfer["state"] in ("RESERVED", "ACTIVE") else text
 
 

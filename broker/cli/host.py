@@ -126,7 +126,7 @@ def remove(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> No
 
 
 def _agent(found: Host) -> Text:
-    word = Text("up", style="green") if found["up"] else Text("down", style="bold red")
+    word = Text("up", style="green") if found["up"] else Text(found["state"], style="bold red")
     return word.append(", drained", style="yellow") if found["drained"] else word
 
 

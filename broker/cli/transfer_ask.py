@@ -15,6 +15,7 @@ from broker.cli.transfer_options import (
     Deadline,
     From,
     HoldFor,
+    HostsUpFrom,
     Limit,
     Mode,
     MostSegments,
@@ -55,6 +56,7 @@ def submit(
     duration: HoldFor = None,
     deadline: Deadline = None,
     not_before: NotBefore = None,
+    hosts_up_from: HostsUpFrom = None,
     rate_max: RateMax = None,
     rate_min: RateMin = None,
     planner: Annotated[
@@ -126,6 +128,7 @@ def submit(
     fields = {
         "deadline": deadline,
         "not_before": not_before,
+        "hosts_up_from": hosts_up_from,
         "rate_max_bps": rate_max,
         "rate_min_bps": rate_min,
         "priority": priority,
@@ -156,6 +159,7 @@ def quote_command(
     duration: HoldFor = None,
     deadline: Deadline = None,
     not_before: NotBefore = None,
+    hosts_up_from: HostsUpFrom = None,
     rate_max: RateMax = None,
     rate_min: RateMin = None,
     planner: Annotated[str, typer.Option(metavar="NAME,...|all", help="Which planners are asked.")] = "all",
@@ -177,6 +181,7 @@ def quote_command(
     fields = {
         "deadline": deadline,
         "not_before": not_before,
+        "hosts_up_from": hosts_up_from,
         "rate_max_bps": rate_max,
         "rate_min_bps": rate_min,
         **shape(paths, via, split, most_segments, shortest_segment, None),

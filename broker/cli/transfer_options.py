@@ -63,6 +63,12 @@ Deadline = Annotated[
     str | None, typer.Option(parser=WHEN, metavar="WHEN", help="Done by then: RFC 3339, or from now: +2h, +1h30m.")
 ]
 NotBefore = Annotated[str | None, typer.Option(parser=WHEN, metavar="WHEN", help="Not earlier than that. Default: now.")]
+HostsUpFrom = Annotated[
+    str | None,
+    typer.Option(
+        parser=WHEN, metavar="WHEN", help="An agent that it needs is down, and will be back then: plan it from that time on."
+    ),
+]
 RateMax = Annotated[
     int | None, typer.Option(parser=RATE, metavar="RATE", help="Never faster: 800M, 1.5G (bit/s), 100MB/s (bytes per second).")
 ]

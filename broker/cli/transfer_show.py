@@ -40,12 +40,20 @@ def show_transfer(found: Transfer) -> None:
             "deadline": found["deadline"],
             "priority": f"{found['priority']}, best effort" if found["best_effort"] else found["priority"] or None,
             "promised": found["promised_finish"],
-            "finished": finish and finish + against(finish, found["promised_finish"]),
+            "finished" if found["state"] == "FINISHED" else "ended": finish and finish + _against_promise(found, finish),
+            "unheard since": found["unheard_since"],
             "checksum": found["checksum"],
             "hold until": found["hold_until"] if found["state"] == "HELD" else None,
         }
     )
     show_plan(found["plan"])
+
+
+def _against_promise(found: Transfer, finish: str) -> str:
+    """How the promise was kept; what did not finish has kept none."""
+    if found["state"] == "FINISHED":
+        return against(finish, found["promised_finish"])
+    return " (assumed: a late report corrects it)" if found["assumed"] else ""
 
 
 def signal_text(signal: dict[str, Any] | None) -> str | None:

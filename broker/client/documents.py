@@ -64,6 +64,8 @@ class Transfer(TypedDict):
     actual_start: str | None
     actual_finish: str | None
     checksum: str | None
+    unheard_since: str | None
+    assumed: bool
     waiting_reason: WaitingReason | None
     owner: str
     revision: int
@@ -278,7 +280,7 @@ class Host(TypedDict):
     clock: HostClock | None
     drained: bool
     up: bool
-    state: Literal["up", "late", "down"]
+    state: Literal["up", "late", "down", "stopped"]
     revision: int
     fetched_revision: int | None
     enrolled: str

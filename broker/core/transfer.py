@@ -11,7 +11,7 @@ class State(StrEnum):
     FINISHED = "FINISHED"
     FAILED = "FAILED"
     CANCELED = "CANCELED"
-    EXPIRED = "EXPIRED"  # a hold that was not committed, or agents that never started
+    EXPIRED = "EXPIRED"  # a hold that was not committed, or what an agent never fetched
 
 
 class Action(StrEnum):
@@ -21,6 +21,7 @@ class Action(StrEnum):
     FAIL = "fail"
     CANCEL = "cancel"
     EXPIRE = "expire"
+    HEAR = "hear"  # its agents are heard again after all
 
 
 class Mode(StrEnum):
@@ -42,6 +43,7 @@ TRANSITIONS: dict[tuple[State, Action], State] = {
     (State.ACTIVE, Action.FINISH): State.FINISHED,
     (State.ACTIVE, Action.FAIL): State.FAILED,
     (State.ACTIVE, Action.CANCEL): State.CANCELED,
+    (State.FAILED, Action.HEAR): State.ACTIVE,  # only where the end was assumed, because nobody was heard
 }
 
 LIVE = frozenset({State.HELD, State.RESERVED, State.ACTIVE})  # these hold capacity

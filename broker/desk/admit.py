@@ -95,6 +95,7 @@ class Ask:
     options: Options = NO_OPTIONS
     best_effort: bool = False
     preempt: bool = False
+    hosts_up_from_us: int | None = None  # when its hosts are said to be back, should they be down now
     unfit: Problem | None = None  # why its hosts cannot do it, if that is known already
 
 

@@ -240,6 +240,8 @@ def summary(transfer: Transfer) -> dict[str, Any]:
         "hold_until_us",
         "after",
         "released_us",
+        "unheard_us",
+        "assumed",
     ):
         if value := getattr(transfer, name):
             shown[name] = value

@@ -8,7 +8,7 @@ from typing import Any
 from broker.core.network import Network
 from broker.core.request import Options
 from broker.core.transfer import Mode, State
-from broker.core.units import MICROBITS_PER_BYTE
+from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
@@ -63,6 +63,17 @@ class Replanning(OneTransfer):
         return set() if transfer is None else plannable_links(books, transfer)
 
 
+def refuse_unheard(transfer: Transfer) -> None:
+    """Its sender would go on by the plan that it knows. Raises Problem `unheard`."""
+    if transfer.unheard_us is not None:
+        raise Problem(
+            "unheard",
+            f"the agent on {transfer.source} has not been heard of this transfer since {format_time(transfer.unheard_us)} and goes on by "
+            "the plan that it has: change it when it is heard again, or cancel it (what is booked stays booked until its sender knows)",
+            {"host": transfer.source, "unheard_since": format_time(transfer.unheard_us)},
+        )
+
+
 _ABSENT: Any = object()
 _PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
 _CHOOSING = ("rate_min_bps", "not_before_us", "deadline_us")  # what the choice of paths hangs on, beside the options
@@ -103,7 +114,10 @@ class Change(Replanning):
         transfer = self.live_transfer(batch)
         before = summary(transfer)
         wanted = self._wanted(transfer, batch.books.network)
-        if all(getattr(wanted, name) == getattr(transfer, name) for name in _BOOKED):
+        booked_anew = any(getattr(wanted, name) != getattr(transfer, name) for name in _BOOKED)
+        if booked_anew:
+            refuse_unheard(transfer)
+        if not booked_anew:
             pass
         elif transfer.paused:
             # There is nothing to plan until it is resumed, but what could never be planned is refused now.
@@ -157,6 +171,7 @@ class Pause(OneTransfer):
             return transfer
         if transfer.state is State.HELD:
             raise Problem("conflict", "a held booking can be committed or cancelled, not paused", {"state": "HELD"})
+        refuse_unheard(transfer)
         before = summary(transfer)
         transfer.carried_bytes = transfer.carried_by(batch.now_us)
         transfer.segments = batch.release_after(transfer, batch.now_us)

@@ -18,7 +18,7 @@ from broker.core.units import MAX_SLOT_US, round_up
 from broker.desk import chains
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
-from broker.desk.overrun import ACTOR, delay, is_early, missing_bytes
+from broker.desk.overrun import ACTOR, can_move, delay, is_early, missing_bytes
 from broker.desk.problems import Problem
 from broker.desk.rest import Wanted, request_rest
 from broker.store.transfers import Transfer
@@ -58,13 +58,13 @@ def settle(batch: Batch, noted: Iterable[tuple[str, int | None]], policy: Policy
 
 def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
     """Move all of its plan earlier, so that it begins at `begin_us` (or at the next slot of its links), at the same rates on the same
-    paths. False, with everything as it was, where it has begun, would not be earlier or does not fit as a whole.
+    paths. False, with everything as it was, where it has begun, is unheard, would not be earlier or does not fit as a whole.
     """
     links = batch.books.network.links
     ahead = [s for s in transfer.segments if s.begin_us >= transfer.plan_from_us]
     used = {link_id for segment in ahead for link_id in segment.path}
-    if not ahead or not used <= links.keys():
-        return False
+    if not ahead or not used <= links.keys() or transfer.unheard_us is not None:
+        return False  # nobody would hear of it
     slot = lcm(*(links[link_id].slot_us for link_id in used))
     earlier = ahead[0].begin_us - round_up(begin_us, slot)
     if earlier <= 0 or slot > MAX_SLOT_US:
@@ -132,7 +132,7 @@ def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:
 def _fall_back(batch: Batch, successor: Transfer, policy: Policy) -> bool:
     """Its predecessor will end only after it is booked to begin. True if it ends later now."""
     before, mark = summary(successor), batch.mark()
-    if chains.is_delayed(successor):
+    if chains.is_delayed(successor) and can_move(successor):
         try:
             delay(batch, successor, missing_bytes(successor), policy)
         except Problem:

@@ -69,6 +69,11 @@ def first_in_line(batch: Batch, transfer: Transfer, plan: Callable[[], None], po
     plan()
 
 
+def can_move(transfer: Transfer) -> bool:
+    """Will its agents hear of another place?"""
+    return not transfer.paused and transfer.unheard_us is None
+
+
 def is_early(batch: Batch, transfer: Transfer) -> bool:
     """Is it booked to begin before the one that it waits for is to finish?"""
     return transfer.start_us is not None and not transfer.paused and transfer.start_us < chains.turn_us(batch, transfer)
@@ -90,7 +95,7 @@ def _followers(batch: Batch, transfer: Transfer, *, everybody: bool) -> list[Tra
     """Those behind it that can be moved, each after the one that it waits for."""
     found = [transfer]
     for ahead in found:  # grows meanwhile
-        waiting_for_it = [one for one in batch.successors(ahead.id) if chains.awaited(batch, one) is not None and not one.paused]
+        waiting_for_it = [one for one in batch.successors(ahead.id) if chains.awaited(batch, one) is not None and can_move(one)]
         found += [one for one in waiting_for_it if everybody or chains.is_delayed(one)]
     return found[1:]
 

@@ -30,6 +30,8 @@ STATUS = {
     "unavailable": 503,
     "superseded": 409,
     "clock-uncertain": 409,
+    "host-down": 409,
+    "unheard": 409,
 }
 
 

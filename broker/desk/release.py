@@ -84,7 +84,11 @@ class Unchain(OneTransfer):
 
 @dataclass(slots=True)
 class End(OneTransfer):
-    """FINISH, FAIL, CANCEL or EXPIRE: release everything that is still booked. Ending in the state it already has is no change."""
+    """FINISH, FAIL, CANCEL or EXPIRE: release everything that is still booked. Ending in the state it already has is no change.
+
+    An end that was only assumed is corrected. Who cancels a transfer that is unheard does not stop its sender: what is booked stays so
+    until that one knows (`hearing.GiveBack`).
+    """
 
     action: Action = Action.CANCEL
     at_us: int | None = None
@@ -94,10 +98,15 @@ class End(OneTransfer):
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.transfer(batch)
-        if not transfer.live and _leads_to(self.action) is transfer.state:
+        if not transfer.live and not transfer.assumed and _leads_to(self.action) is transfer.state:
             return transfer
         before = summary(transfer)
-        end(batch, transfer, self.action, self.reason)
+        if transfer.assumed:
+            batch.move(transfer, Action.HEAR)
+            transfer.assumed = False
+        unheard_us = transfer.unheard_us if self.action is Action.CANCEL else None
+        end(batch, transfer, self.action, self.reason, release=unheard_us is None)
+        transfer.unheard_us = unheard_us
         if self.bytes_done is not None:
             transfer.bytes_done = self.bytes_done
         if transfer.state is State.FINISHED:
@@ -111,10 +120,12 @@ class End(OneTransfer):
         return transfer
 
 
-def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any] | None) -> None:
-    """Move to an end state and give back what is still booked."""
+def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any] | None, *, release: bool = True) -> None:
+    """Move to an end state and give back what is still booked (`release`)."""
     batch.move(transfer, action)
-    transfer.segments = batch.release_after(transfer, batch.now_us)
+    if release:
+        transfer.segments = batch.release_after(transfer, batch.now_us)
+        transfer.unheard_us = None
     transfer.hold_until_us = None
     transfer.paused = False
     transfer.measured_bps = None

@@ -4,23 +4,46 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.segments import total_rates
+from broker.core.transfer import State
 from broker.core.units import format_time
 from broker.desk.problems import Problem
 from broker.fleet.pairs import Pairs, pairs_of
 from broker.store import hosts, transfers
 from broker.store.bookings import LinkRecord
 from broker.store.hosts import Host
+from broker.store.session import Database
 from broker.store.transfers import Transfer
 
 
 def channel_key(secret: bytes, transfer_id: str) -> str:
     """The key that the two agents of one transfer share, in hex. Derived, so that it is stored nowhere."""
     return hmac.new(secret, b"data channel\0" + transfer_id.encode(), hashlib.sha256).hexdigest()
+
+
+class Read(NamedTuple):
+    """The document of `GET /v1/agents/{host}/assignments`; and the transfers in it that were never handed to this host before."""
+
+    document: dict[str, Any]
+    untold: set[str]
+
+
+async def hand_out(database: Database, host_name: str, read: Read) -> dict[str, Any]:
+    """The document as it may be answered: it is on disk by then that the host has been handed each of them.
+
+    What was withdrawn since it was read, because nobody had fetched it, is left out.
+    """
+    if not read.untold:
+        return read.document
+    async with database.transaction() as connection:
+        told = await transfers.tell(connection, host_name, read.untold)
+    gone = read.untold - told
+    listed = [item for item in read.document["assignments"] if item["transfer_id"] not in gone]
+    return {**read.document, "assignments": listed}
 
 
 async def assignments(
@@ -30,8 +53,8 @@ async def assignments(
     fallback_rate_bps: int,
     links: Mapping[str, LinkRecord],
     now_us: int,
-) -> dict[str, Any]:
-    """The document of `GET /v1/agents/{host}/assignments`. Raises Problem for a host that is not enrolled (any more)."""
+) -> Read:
+    """What its agent shall do; to be answered by way of `hand_out`. Raises Problem for a host that is not enrolled (any more)."""
     # The revision is read first: what changes while we read shows again under the next one.
     host = await hosts.get(connection, host_name)
     if host is None:
@@ -40,13 +63,18 @@ async def assignments(
     pairs = await pairs_of(connection, host_name, wanted, links, now_us)
     others = {t.destination if t.source == host_name else t.source for t in wanted} | pairs.hosts()
     peers = await hosts.get_many(connection, others) if others else {}
-    return {
+    document = {
         "host": host_name,
         "revision": host.revision,
         "server_time": "",  # the route says it when it answers
         "fallback_rate_bps": fallback_rate_bps,
         "assignments": [_assignment(transfer, host_name, peers, pairs, secret) for transfer in wanted],
     }
+    return Read(document, {transfer.id for transfer in wanted if not _told(transfer, host_name)})
+
+
+def _told(transfer: Transfer, host_name: str) -> bool:
+    return transfer.source_told if transfer.source == host_name else transfer.destination_told
 
 
 def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pairs: Pairs, secret: bytes) -> dict[str, Any]:
@@ -59,7 +87,8 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pair
         "transfer_id": transfer.id,
         "role": "send" if sending else "receive",
         "mode": transfer.mode,
-        "state": str(transfer.state),
+        # What is over only because nobody was heard goes on.
+        "state": str(State.ACTIVE if transfer.assumed else transfer.state),
         "plan_revision": transfer.plan_revision,
         "volume_bytes": transfer.volume_bytes,
         "source_path": path if sending else None,

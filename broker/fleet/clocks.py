@@ -68,4 +68,7 @@ def begins_by_clock(ask: Ask) -> bool:
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, limits: Limits) -> list[Ask]:
     """The asks; those that their source's clock is not good enough for carry the refusal."""
     known = await hosts.get_many(connection, {ask.source for ask in asks if begins_by_clock(ask)})
-    return [replace(ask, unfit=refusal(known.get(ask.source), now_us, limits)) if begins_by_clock(ask) else ask for ask in asks]
+    return [
+        replace(ask, unfit=ask.unfit or refusal(known.get(ask.source), now_us, limits)) if begins_by_clock(ask) else ask
+        for ask in asks
+    ]

@@ -5,8 +5,10 @@ Progress goes straight to the transfer's row. Whatever changes the booking goes 
 that is done does the report count as taken, so a broker that dies in between hears of it again.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import text
@@ -18,6 +20,7 @@ from broker.desk.abilities import differ
 from broker.desk.admit import Policy
 from broker.desk.change import BookRest
 from broker.desk.desk import Desk
+from broker.desk.hearing import Hear
 from broker.desk.problems import Problem
 from broker.desk.release import End, Start, Unchain
 from broker.desk.rest import waiting
@@ -26,6 +29,8 @@ from broker.store.events import Event
 from broker.store.hosts import Report
 from broker.store.session import Database
 from broker.store.transfers import Transfer
+
+Refusal = tuple[str, str]  # code, and in words
 
 _SENDER_ONLY = frozenset({"started", "shortfall", "sent", "signal"})
 # What comes after the end changes nothing any more, and is worth knowing.
@@ -43,9 +48,20 @@ class Taken:
 
 
 async def take(
-    database: Database, desk: Desk, host: str, reports: Sequence[Report], now_us: int, about: dict[str, Any], policy: Policy
+    database: Database,
+    desk: Desk,
+    host: str,
+    reports: Sequence[Report],
+    now_us: int,
+    about: dict[str, Any],
+    policy: Policy,
+    *,
+    complete: bool = False,
 ) -> Taken:
-    """Take the reports of one POST. `about` is what the agent says of itself (columns of `hosts`). Raises Problem for an unknown host."""
+    """Take the reports of one POST. `about` is what the agent says of itself (columns of `hosts`); `complete`: it has nothing else to tell.
+
+    Raises Problem for an unknown host.
+    """
     accepted: list[Report] = []
     ignored: list[tuple[Report, str, str]] = []
     async with database.transaction() as connection:
@@ -65,24 +81,56 @@ async def take(
                 acceptable.append(report)
             else:
                 ignored.append((report, *refusal))
-    for report in sorted(acceptable, key=lambda report: (report.transfer_id, report.sequence)):
-        if (report.transfer_id, report.sequence) in known:
-            ignored.append((report, "duplicate", "taken before"))
-            continue
-        if report.kind != "progress":
-            refusal = await _act(desk, report, found[report.transfer_id], policy)
-            if refusal is not None:
-                ignored.append((report, *refusal))
-                continue
-        accepted.append(report)
-        known.add((report.transfer_id, report.sequence))
+    outcomes = await _carry_out(desk, _by_transfer(acceptable), found, known, policy)
+    for report, refusal in outcomes:
+        if refusal is None:
+            accepted.append(report)
+        else:
+            ignored.append((report, *refusal))
     async with database.transaction() as connection:
         new = await hosts.insert_reports(connection, accepted)
+        if complete:
+            await hosts.said_all(connection, host, now_us)
         signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
         await events.append(connection, [_signal(report) for report in signals])
         await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
         host_now = await hosts.get(connection, host)
     return Taken(accepted, ignored, host_now.revision if host_now else 0)
+
+
+def _by_transfer(reports: Sequence[Report]) -> list[list[Report]]:
+    """The reports on each transfer, in the order in which they were made."""
+    ordered = sorted(reports, key=lambda report: (report.transfer_id, report.sequence))
+    return [list(same) for _, same in groupby(ordered, key=lambda report: report.transfer_id)]
+
+
+async def _carry_out(
+    desk: Desk, groups: Sequence[Sequence[Report]], found: Mapping[str, Transfer], known: set[tuple[str, int]], policy: Policy
+) -> list[tuple[Report, Refusal | None]]:
+    """Each report with why it changes nothing, or None. Those on different transfers are handed to the desk together: a thousand small
+    files that end at once are a few transactions, not a thousand. `known`: (transfer, sequence) of what was taken before.
+    """
+
+    async def one_after_the_other(reports: Sequence[Report]) -> list[tuple[Report, Refusal | None]]:
+        outcomes: list[tuple[Report, Refusal | None]] = []
+        seen: set[int] = set()
+        for report in reports:
+            if report.sequence in seen or (report.transfer_id, report.sequence) in known:
+                outcomes.append((report, ("duplicate", "taken before")))
+                continue
+            refusal = await _act(desk, report, found[report.transfer_id], policy)
+            if refusal is None:
+                seen.add(report.sequence)
+            outcomes.append((report, refusal))
+        return outcomes
+
+    together = await asyncio.gather(*(one_after_the_other(group) for group in groups), return_exceptions=True)
+    outcomes: list[tuple[Report, Refusal | None]] = []
+    for result in together:  # all have ended; what failed is told after that
+        if isinstance(result, BaseException):
+            raise result
+        outcomes += result
+    return outcomes
 
 
 def _signal(report: Report) -> Event:
@@ -100,7 +148,7 @@ async def _says_something_new(connection: AsyncConnection, host: str, about: dic
     return before is not None and differ(before.capabilities, about["capabilities"])
 
 
-def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str, str] | None:
+def _refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:
     if transfer is None:
         return "unknown_transfer", f"there is no transfer {report.transfer_id}"
     managed = transfer.mode == Mode.MANAGED
@@ -113,7 +161,7 @@ def _refusal(report: Report, host: str, transfer: Transfer | None) -> tuple[str,
         return "not_yours", f"{report.kind} is for the receiver to say"
     if report.kind == "signal" and not (report.detail or {}).get("code"):
         return "code_missing", "a signal report says in `code` what happened"
-    if not transfer.live and report.kind not in _ALSO_LATE:
+    if not transfer.live and not transfer.assumed and report.kind not in _ALSO_LATE:
         return "ended", f"the transfer is {transfer.state}"
     return None
 
@@ -134,11 +182,24 @@ def _begins(transfer: Transfer, detail: dict[str, Any]) -> bool:
     return code == "go_received" or (code == "timeout" and (transfer.signal or chains.DIRECT)["on_timeout"] == "start")
 
 
-async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> tuple[str, str] | None:
-    """Carry out one report that is more than progress; (code, detail) when it can change nothing."""
+# They say themselves what became of the transfer; all else says that it goes on.
+_ENDS = frozenset({"finished", "failed"})
+
+
+def _says_it_lives(report: Report, transfer: Transfer) -> bool:
+    """Is it news that its agents can be heard? Of one that is under way, only the sender's word says by which plan it goes."""
+    if report.kind in _ENDS or report.kind in _ALSO_LATE:
+        return False
+    return transfer.assumed or (transfer.unheard_us is not None and report.host == transfer.source)
+
+
+async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> Refusal | None:
+    """Carry out what one report says beside progress; (code, detail) when it can change nothing."""
     actor = f"agent {report.host}"
     detail = report.detail or {}
     try:
+        if _says_it_lives(report, transfer):
+            await desk.submit(Hear(transfer.id, actor))
         match report.kind:
             case "started":
                 await desk.submit(Start(transfer.id, actor, at_us=report.at_us))
@@ -160,7 +221,7 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
                 await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
             case "signal" if _begins(transfer, detail):
                 await desk.submit(Unchain(transfer.id, actor, at_us=report.at_us))
-            case "sent" | "signal":
+            case "sent" | "signal" | "progress":
                 pass
     except Problem as problem:
         return problem.code.replace("-", "_"), problem.detail

@@ -16,6 +16,7 @@ from broker.jobs.celery_app import app
 from broker.settings import settings
 from broker.store import audit, retention
 from broker.store.session import Database, DatabaseAway
+from broker.store.transfers import Patience
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +50,12 @@ def _process() -> _Process:
 
 @app.task
 def settle_due() -> None:
-    """Expire holds, give up on transfers whose agents never started, move bookings without an agent through their states."""
+    """Expire holds, say which transfers are unheard, move bookings without an agent through their states."""
 
     async def work(process: _Process) -> None:
-        await settle(
-            process.database, process.desk, _clock(), settings().start_grace_s * US_PER_S, settings().lost_after_s * US_PER_S
-        )
+        waits = settings()
+        patience = Patience(waits.start_grace_s * US_PER_S, waits.agent_lost_s * US_PER_S, waits.lost_after_s * US_PER_S)
+        await settle(process.database, process.desk, _clock(), patience)
         # Whoever did not come leaves room for others; the API's processes see to what they free themselves.
         async with at_work(process.desk):
             await process.puller.settle(process.desk, process.policy)

@@ -13,7 +13,7 @@ from broker.core.request import NO_OPTIONS
 # free, is left out.
 _WAITING = """
     (state = 'RESERVED' AND start_us > :after OR :begun AND state IN ('RESERVED', 'ACTIVE') AND finish_us > :after)
-    AND NOT paused AND planner = ANY(:planners)
+    AND NOT paused AND unheard_us IS NULL AND planner = ANY(:planners)
     AND CASE WHEN start_us <= :after THEN TRUE
         WHEN duration_us IS NOT NULL THEN start_us > GREATEST(not_before_us, :after)
         ELSE finish_us > GREATEST(not_before_us, :after) + COALESCE(CAST(booked_bytes AS numeric) * 8000000 / rate_max_bps, 0) END"""

@@ -30,6 +30,9 @@ class Host:
     enrolled_us: int
     last_seen_us: int | None
     fetched_revision: int | None = None
+    goodbye_us: int | None = None
+    applied_revision: int | None = None
+    said_all_us: int | None = None
 
 
 class Report(NamedTuple):
@@ -81,10 +84,19 @@ async def bump(connection: AsyncConnection, names: Iterable[str]) -> None:
 
 
 async def seen(connection: AsyncConnection, name: str, now_us: int, **values: Any) -> int | None:
-    """Note a sign of life, and whatever the agent says of itself; returns the revision of its assignments, None for an unknown host."""
-    statement = update(hosts).where(hosts.c.name == name).values(last_seen_us=now_us, **values).returning(hosts.c.revision)
+    """Note a sign of life, and whatever the agent says of itself; returns the revision of its assignments, None for an unknown host.
+
+    A sign of life takes back a goodbye, unless it is one.
+    """
+    said = {"last_seen_us": now_us, "goodbye_us": None, **values}
+    statement = update(hosts).where(hosts.c.name == name).values(**said).returning(hosts.c.revision)
     revision: int | None = (await connection.execute(statement)).scalar_one_or_none()
     return revision
+
+
+async def said_all(connection: AsyncConnection, name: str, now_us: int) -> None:
+    """Its agent has told all that it had to tell by then, and that is taken."""
+    await connection.execute(update(hosts).where(hosts.c.name == name).values(said_all_us=now_us))
 
 
 async def fetched(connection: AsyncConnection, name: str, revision: int) -> None:

@@ -48,11 +48,11 @@ class Agents(NamedTuple):
 
 
 _AGENTS = text("""
-    SELECT count(*) FILTER (WHERE last_seen_us > :late), count(*) FILTER (WHERE last_seen_us <= :late AND last_seen_us > :lost),
-        count(*) FILTER (WHERE last_seen_us IS NULL OR last_seen_us <= :lost)
-    FROM hosts""")
+    SELECT count(*) FILTER (WHERE heard_us > :late), count(*) FILTER (WHERE heard_us <= :late AND heard_us > :lost),
+        count(*) FILTER (WHERE heard_us IS NULL OR heard_us <= :lost)
+    FROM (SELECT CASE WHEN goodbye_us IS NULL THEN last_seen_us END AS heard_us FROM hosts) AS heard""")
 
 
 async def agents(connection: AsyncConnection, late_us: int, lost_us: int) -> Agents:
-    """`late`: not heard of since `late_us`; `down`: not since `lost_us`, which lies before it."""
+    """`late`: not heard of since `late_us`; `down`: not since `lost_us`, which lies before it, or stopped."""
     return Agents(*(await connection.execute(_AGENTS, {"late": late_us, "lost": lost_us})).one())

@@ -29,9 +29,10 @@ _PROMISE = f"""
     WHEN t.state = 'FINISHED' THEN
         CASE WHEN t.mode = 'reserve' AND t.finish_us <= t.promised_us OR t.actual_finish_us <= t.promised_us THEN 'kept' ELSE 'late' END
     WHEN t.state = 'FAILED' THEN 'failed'
-    WHEN t.state = 'EXPIRED' THEN 'not_begun_at_all'
+    WHEN t.state = 'EXPIRED' THEN 'withdrawn'
     WHEN t.finish_us > t.promised_us THEN 'booked_late'
     WHEN t.mode = 'reserve' THEN 'kept'
+    WHEN t.unheard_us IS NOT NULL THEN 'unheard'
     WHEN t.promised_us < :now THEN 'overdue'
     WHEN t.start_us < :soon AND (t.source = ANY(:down) OR t.mode = 'managed' AND t.destination = ANY(:down)) THEN 'host_down'
     WHEN t.state = 'RESERVED' AND t.start_us < :late AND (t.after IS NULL OR t.released_us IS NOT NULL) THEN 'not_begun'
@@ -44,6 +45,7 @@ _PROMISED = """
 KEPT, AT_RISK, BROKEN = "kept", "at_risk", "broken"
 STATUS = {
     "kept": KEPT,
+    "unheard": AT_RISK,
     "host_down": AT_RISK,
     "not_begun": AT_RISK,
     "behind": AT_RISK,
@@ -51,7 +53,7 @@ STATUS = {
     "overdue": BROKEN,
     "late": BROKEN,
     "failed": BROKEN,
-    "not_begun_at_all": BROKEN,
+    "withdrawn": BROKEN,
 }
 
 
@@ -67,9 +69,8 @@ class Now(NamedTuple):
 
 async def look(connection: AsyncConnection, now_us: int, silence_us: int) -> Now:
     """`silence_us`: how long an agent may be silent before it counts as down."""
-    rows = await connection.execute(
-        text("SELECT name FROM hosts WHERE last_seen_us IS NULL OR last_seen_us <= :since"), {"since": now_us - silence_us}
-    )
+    down = "SELECT name FROM hosts WHERE last_seen_us IS NULL OR last_seen_us <= :since OR goodbye_us IS NOT NULL"
+    rows = await connection.execute(text(down), {"since": now_us - silence_us})
     return Now(now_us, list(rows.scalars()))
 
 

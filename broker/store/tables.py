@@ -153,6 +153,18 @@ transfers = Table(
     Column("revision", BigInteger, nullable=False),
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
+    Column("source_told", Boolean, nullable=False, server_default=text("false"), comment="the source's agent was handed it"),
+    Column(
+        "destination_told", Boolean, nullable=False, server_default=text("false"), comment="the destination's agent was handed it"
+    ),
+    Column("unheard_us", BigInteger, comment="since when its agents should have been heard of and were not"),
+    Column(
+        "assumed",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="its end was assumed, for nobody was heard: a late report corrects it",
+    ),
 )
 # The live ones are few beside the history; every periodic job and every agent asks for them.
 Index(
@@ -170,6 +182,12 @@ Index(
     postgresql_where=text("state IN ('RESERVED', 'ACTIVE') AND mode <> 'reserve'"),
 )
 
+Index(
+    "ix_transfers_unheard",
+    transfers.c.source,
+    transfers.c.destination,
+    postgresql_where=text("unheard_us IS NOT NULL OR assumed"),
+)
 Index("ix_transfers_created", transfers.c.created_us, transfers.c.id)
 Index("ix_transfers_ended", transfers.c.actual_finish_us, postgresql_where=text("state NOT IN ('HELD', 'RESERVED', 'ACTIVE')"))
 
@@ -286,6 +304,9 @@ hosts = Table(
     Column("enrolled_us", BigInteger, nullable=False),
     Column("last_seen_us", BigInteger),
     Column("fetched_revision", BigInteger, comment="of the assignments that its agent has"),
+    Column("goodbye_us", BigInteger, comment="when its agent said that it stops; null: it has not, or is back"),
+    Column("applied_revision", BigInteger, comment="of the assignments that its agent acts by, as it says"),
+    Column("said_all_us", BigInteger, comment="when its agent had told last all that it had to tell"),
 )
 
 reports = Table(

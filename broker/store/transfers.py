@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import LIVE, State
-from broker.core.units import MICROBITS_PER_BYTE
+from broker.core.units import MICROBITS_PER_BYTE, US_PER_S
 from broker.store import bulk
 from broker.store.tables import transfers
 
@@ -67,6 +68,10 @@ class Transfer:
     revision: int
     created_us: int
     updated_us: int
+    source_told: bool = False  # its agent was handed it, and may act on it whether it is heard or not
+    destination_told: bool = False
+    unheard_us: int | None = None  # since when its agents should have been heard of and were not; keeps what is booked
+    assumed: bool = False  # its end was assumed: a late report corrects it
 
     @property
     def live(self) -> bool:
@@ -223,9 +228,9 @@ async def unfinished(connection: AsyncConnection) -> list[Transfer]:
 
 
 async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
-    """Live transfers that the agent on `host` has a part in."""
+    """Transfers that the agent on `host` has a part in: live ones, and those whose end is only assumed, which it may still carry on."""
     query = SELECT.where(
-        transfers.c.state.in_([State.RESERVED, State.ACTIVE]),
+        or_(transfers.c.state.in_([State.RESERVED, State.ACTIVE]), transfers.c.assumed),
         transfers.c.mode != "reserve",
         # Where the agents do not move the data themselves, the one that receives has nothing to do.
         or_(transfers.c.source == host, and_(transfers.c.destination == host, transfers.c.mode == "managed")),
@@ -233,33 +238,89 @@ async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
     return [from_row(row) for row in await connection.execute(query)]
 
 
+_TELL = text("""
+    UPDATE transfers SET source_told = source_told OR source = :host, destination_told = destination_told OR destination = :host
+    WHERE id IN (SELECT id FROM transfers WHERE id = ANY(:ids) AND (state IN ('RESERVED', 'ACTIVE') OR assumed) ORDER BY id FOR UPDATE)
+    RETURNING id""")
+
+
+async def tell(connection: AsyncConnection, host: str, ids: Iterable[str]) -> set[str]:
+    """The agent on `host` is about to be handed these; returns those that are still there to be handed out.
+
+    Whoever withdraws what was never handed out does so under the same row locks: one of the two comes first.
+    """
+    return set((await connection.execute(_TELL, {"host": host, "ids": sorted(ids)})).scalars())
+
+
+class Due(StrEnum):
+    """What the clock does to a transfer."""
+
+    RUN_OUT = "run_out"  # a hold that was not committed
+    START = "start"  # a booking without an agent
+    FINISH = "finish"
+    WITHDRAW = "withdraw"  # an agent that it needs never fetched it
+    UNUSED = "unused"  # nobody ran the command, or sent the packets, that it was booked for
+    UNHEARD = "unheard"  # it was handed out, and should have been heard of
+    HEARD = "heard"
+    LOST = "lost"  # unheard until its booking and the time of the fallback were over
+    GIVE_BACK = "give_back"  # cancelled while unheard: its sender knows now, or its booking is over
+
+
+# `silent`: the sender's agent, which alone says that a transfer began and by which plan it sends.
 _DUE = text("""
     SELECT id, what FROM (
         SELECT id, CASE
-            WHEN state = 'HELD' AND hold_until_us <= :now THEN 'expire'
+            WHEN state = 'HELD' AND hold_until_us <= :now THEN 'run_out'
             WHEN state = 'HELD' OR paused THEN NULL
-            WHEN mode <> 'reserve' AND state = 'RESERVED' AND start_us + :grace <= :now THEN 'expire'
-            WHEN mode <> 'reserve' AND state = 'ACTIVE' AND GREATEST(finish_us, updated_us) + :lost <= :now THEN 'lost'
             WHEN mode = 'reserve' AND finish_us <= :now THEN 'finish'
             WHEN mode = 'reserve' AND state = 'RESERVED' AND start_us <= :now THEN 'start'
+            WHEN mode = 'reserve' THEN NULL
+            WHEN state = 'RESERVED' AND start_us + :grace <= :now
+                AND NOT (source_told AND (destination_told OR mode <> 'managed')) THEN 'withdraw'
+            WHEN state = 'RESERVED' AND mode <> 'managed' AND start_us + :grace <= said_all_us THEN 'unused'
+            WHEN unheard_us IS NOT NULL AND GREATEST(finish_us, unheard_us) + :lost <= :now THEN 'lost'
+            WHEN state = 'RESERVED' AND start_us + :grace <= :now AND unheard_us IS NULL THEN 'unheard'
+            WHEN unheard_us IS NULL AND (silent OR state = 'ACTIVE' AND GREATEST(finish_us, updated_us) + :silence <= :now) THEN 'unheard'
+            WHEN unheard_us IS NOT NULL AND NOT silent
+                AND CASE state WHEN 'ACTIVE' THEN GREATEST(finish_us, updated_us) + :silence > :now ELSE start_us + :grace > :now END
+                THEN 'heard'
         END AS what
-        FROM transfers WHERE state IN ('HELD', 'RESERVED', 'ACTIVE')) AS live
+        FROM (
+            SELECT t.*, h.said_all_us, t.source_told AND (h.last_seen_us IS NULL OR h.last_seen_us + :silence <= :now) AS silent
+            FROM transfers t LEFT JOIN hosts h ON t.mode <> 'reserve' AND h.name = t.source
+            WHERE t.state IN ('HELD', 'RESERVED', 'ACTIVE')) AS live
+        UNION ALL
+        SELECT t.id, 'give_back' FROM transfers t LEFT JOIN hosts h ON h.name = t.source
+        WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND t.unheard_us IS NOT NULL AND NOT t.assumed
+            AND (t.finish_us <= :now OR h.name IS NULL OR h.last_seen_us > t.updated_us AND h.applied_revision >= h.revision)
+    ) AS found
     WHERE what IS NOT NULL ORDER BY id LIMIT :limit""")
 
 
-async def due(connection: AsyncConnection, now_us: int, grace_us: int, lost_us: int, limit: int = 1000) -> list[tuple[str, str]]:
-    """(id, what for) of live transfers whose time has come.
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the clock waits. Microseconds.
 
-    `expire`: holds that ran out, managed ones that never started within `grace_us`; `lost`: those past their booking of which nothing
-    was heard for `lost_us`; `start`, `finish`: bookings without an agent, by the clock.
+    `grace_us`: after its booked start, for a transfer that an agent has not fetched or has not begun; `silence_us`: for an agent, until it
+    counts as down; `lost_us`: after the end of its booking, for an unheard transfer: so long its agents may go on at the fallback rate.
     """
-    rows = await connection.execute(_DUE, {"now": now_us, "grace": grace_us, "lost": lost_us, "limit": limit})
-    return [(row.id, row.what) for row in rows]
+
+    grace_us: int = 60 * US_PER_S
+    silence_us: int = 90 * US_PER_S
+    lost_us: int = 3600 * US_PER_S
+
+
+async def due(connection: AsyncConnection, now_us: int, patience: Patience, limit: int = 1000) -> list[tuple[str, Due]]:
+    """(id, what for) of transfers whose time has come."""
+    values = {"grace": patience.grace_us, "silence": patience.silence_us, "lost": patience.lost_us}
+    rows = await connection.execute(_DUE, {"now": now_us, "limit": limit, **values})
+    return [(row.id, Due(row.what)) for row in rows]
 
 
 _DISPLACEABLE = text("""
     SELECT id FROM transfers AS t
-    WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') AND best_effort AND NOT paused AND priority < :priority AND finish_us > :from_us
+    WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') AND best_effort AND NOT paused AND unheard_us IS NULL
+        AND priority < :priority AND finish_us > :from_us
         AND EXISTS (SELECT 1 FROM ledger WHERE transfer_id = t.id AND link_id = ANY(:links) AND end_us > :from_us)
     ORDER BY priority, created_us DESC, id DESC LIMIT :limit""")
 

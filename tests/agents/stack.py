@@ -43,14 +43,14 @@ class Stack:
         self.ports = {"dtn-a": free_port(), "dtn-b": free_port()}
         self.files = {"dtn-a": directory / "out", "dtn-b": directory / "in"}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._port = free_port()
+        self.port = free_port()
         for folder in self.files.values():
             folder.mkdir()
 
     # -- processes ---------------------------------------------------------------------------------------------------------
 
     def start_broker(self) -> None:
-        command = [sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(self.state), "--port", str(self._port)]
+        command = [sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(self.state), "--port", str(self.port)]
         self._start("broker", command, self._settings)
         wait_for(lambda: (self.state / "bwb.json").exists() and self.ready(), 60, "the broker is ready")
 
@@ -66,7 +66,7 @@ class Stack:
                 os.kill(pid, signal.SIGKILL)
 
     def start_agent(self, host: str, token: str | None = None, *options: str) -> None:
-        command = [str(AGENT), "run", "--state-dir", str(self.directory / host), "--broker", self.url]
+        command = [str(AGENT), "run", "--state-dir", str(self.directory / host), "--broker", self.agents_url]
         command += ["--listen", f"127.0.0.1:{self.ports[host]}", "--advertise", f"127.0.0.1:{self.ports[host]}"]
         command += ["--serve", str(self.files[host]), "--receive", str(self.files[host]), *options]
         self._start(host, command, {"BWB_ENROLMENT_TOKEN": token} if token else {})
@@ -97,7 +97,12 @@ class Stack:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def agents_url(self) -> str:
+        """How agents reach the broker."""
+        return self.url
 
     def call(self, method: str, path: str, expected: int = 200, **options: Any) -> Any:
         token = (self.state / "admin.token").read_text().strip()

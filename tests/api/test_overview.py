@@ -20,9 +20,9 @@ async def live(service: Service) -> dict[str, int]:
     return (await overview(service))["promises"]["live"]
 
 
-async def managed(service: Service, volume_bytes: int = 125_000_000 * 100) -> dict[str, Any]:
+async def managed(service: Service, volume_bytes: int = 125_000_000 * 100, **more: Any) -> dict[str, Any]:
     body = {"source": "h1", "destination": "h2", "volume_bytes": volume_bytes, "mode": "managed", "payload": {"path": "x"}}
-    return checked(await service.client.post("/v1/transfers", json=body), 201)
+    return checked(await service.client.post("/v1/transfers", json=body | more), 201)
 
 
 async def reported(agent: Any, host: str, transfer: str, *kinds: tuple[str, int, float], first: int = 1) -> None:
@@ -83,7 +83,7 @@ async def test_a_silent_host_and_a_lost_link(service: Service, clock: Clock) -> 
     clock.advance(40)
     assert (await overview(service))["agents"] == {"up": 0, "late": 0, "down": 2}
     await service.link("L2", "A", "B")
-    await managed(service)
+    await managed(service, hosts_up_from=at(1000))
     assert {item["why"] for item in (await overview(service))["promises"]["endangered"]} == {"booked_late", "host_down"}
 
 

@@ -43,7 +43,7 @@ def test_finish_against_promise() -> None:
 
 def test_a_terminal_shows_bars_and_a_pipe_shows_changes() -> None:
     transfer: Any = {
-        "id": "tr_1", "label": "x [1/2]", "state": "ACTIVE", "paused": False, "volume_bytes": 1000, "bytes_done": 500,
+        "id": "tr_1", "label": "x [1/2]", "state": "ACTIVE", "paused": False, "unheard_since": None, "volume_bytes": 1000, "bytes_done": 500,
         "measured_bps": 790, "waiting_reason": None, "promised_finish": "2100-01-01T00:00:10Z", "actual_finish": None,
         "plan": {"segments": [SEGMENTS[0] | {"end": "2100-01-01T00:00:10Z"}]},
     }  # fmt: skip

@@ -31,7 +31,7 @@ from broker.desk.release import Commit, End, Start
 from broker.desk.topology import PutTopology
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
-from broker.store.transfers import Transfer
+from broker.store.transfers import Patience, Transfer
 from tests.conftest import Clock
 from tests.desk.faults import FAULTS, fault
 from tests.desk.world import GBIT, POLICY, World
@@ -200,7 +200,7 @@ class Broker(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from((0, 61, 301)))
     def jobs(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        self.run(settle(self.world.databases[0], self.worker, self.clock(), 60 * US_PER_S))
+        self.run(settle(self.world.databases[0], self.worker, self.clock(), Patience()))
 
     @rule(desk=DESKS, kind=st.sampled_from(FAULTS), volume=VOLUMES, cancel=st.booleans())
     def database_fails(self, desk, kind, volume, cancel) -> None:

@@ -15,6 +15,7 @@ from broker.desk.due import settle
 from broker.desk.links import ChangeLink, DeleteLink
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
+from broker.store.transfers import Patience
 from tests.conftest import Clock
 from tests.desk.world import GBIT, POLICY, World, world
 
@@ -142,9 +143,9 @@ async def test_a_managed_transfer_resumed_late_is_given_its_grace_again(database
         clock.advance(600)
         await w.do(Resume(booked.id, "me", None, POLICY))
         worker = Desk(w.databases[0], clock)
-        assert await settle(w.databases[0], worker, clock(), 60 * US_PER_S) == 0
+        assert await settle(w.databases[0], worker, clock(), Patience()) == 0
         clock.advance(120)
-        assert await settle(w.databases[0], worker, clock(), 60 * US_PER_S) == 1
+        assert await settle(w.databases[0], worker, clock(), Patience()) == 1
         assert [row.state for row in await w.rows("SELECT state FROM transfers")] == ["EXPIRED"]
 
 

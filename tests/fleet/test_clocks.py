@@ -69,6 +69,8 @@ async def test_a_start_by_the_clock_needs_a_good_one(service: Service, clock: Cl
         await _say(f, "h1", error_us=300)
         checked(await service.client.post("/v1/transfers", json=ask), 201)
         clock.advance(91)
+        for host in ("h1", "h2"):
+            checked(await f.agents[host].post(f"/v1/agents/{host}/reports", json={}))  # heard, but not of its clock
         assert "said last 91 s ago" in (await refused())["detail"]
 
 

@@ -3,9 +3,7 @@
 
 import pytest
 
-from broker.core.units import US_PER_S, format_time
-from broker.desk.desk import Desk
-from broker.desk.due import settle
+from broker.core.units import format_time
 from tests.api.refused import problem
 from tests.conftest import SECRET, Service, checked
 from tests.fleet.world import VOLUME, fleet
@@ -182,33 +180,6 @@ async def test_a_link_that_shrinks_under_a_managed_transfer(service: Service) ->
         assert {s["rate_bps"] for s in assignment["segments"] if s["end"] > now} == {10**8}
         assert (await f.transfer(booked))["waiting_reason"]["limited_by"] == "L1"
         assert await f.report("h2", booked, "finished", 1, bytes=VOLUME) == "accepted"
-
-
-async def test_agents_that_never_start_are_given_up(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        worker, grace = Desk(service.database, service.clock), 60 * US_PER_S
-        service.clock.advance(30)
-        assert await settle(service.database, worker, service.clock(), grace) == 0
-        service.clock.advance(40)
-        assert await settle(service.database, worker, service.clock(), grace) == 1
-        expired = await f.transfer(booked)
-        assert (expired["state"], expired["waiting_reason"]["code"]) == ("EXPIRED", "expired")
-        assert (await f.document("h1"))["assignments"] == []
-
-
-async def test_agents_that_fall_silent_for_good_are_given_up(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await f.book()
-        service.clock.advance(4)
-        await f.report("h1", booked, "started", 1)
-        worker, grace, lost = Desk(service.database, service.clock), 60 * US_PER_S, 600 * US_PER_S
-        service.clock.advance(500)
-        assert await settle(service.database, worker, service.clock(), grace, lost) == 0
-        service.clock.advance(200)
-        assert await settle(service.database, worker, service.clock(), grace, lost) == 1
-        failed = await f.transfer(booked)
-        assert (failed["state"], failed["waiting_reason"]["code"]) == ("FAILED", "agents_lost")
 
 
 async def test_a_host_is_removed_when_nothing_is_booked_on_it(service: Service) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from broker.core.units import US_PER_S
 from broker.desk.abilities import abilities_of, differ
 from broker.desk.desk import Desk
 from broker.desk.due import settle
+from broker.store.transfers import Patience
 from tests.api.refused import problem
 from tests.conftest import Service, checked
 from tests.fleet.world import VOLUME, Fleet, fleet
@@ -192,7 +192,7 @@ async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(service: Service)
         booked = await _book(f, "wrapped")
         worker = Desk(service.database, service.clock)
         service.clock.advance(70)
-        assert await settle(service.database, worker, service.clock(), 60 * US_PER_S) == 1
+        assert await settle(service.database, worker, service.clock(), Patience()) == 1
         assert (await f.transfer(booked))["state"] == "EXPIRED"
 
 

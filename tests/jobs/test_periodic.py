@@ -14,6 +14,7 @@ from broker.desk.due import settle
 from broker.jobs import periodic
 from broker.settings import Settings
 from broker.store import retention
+from broker.store.transfers import Patience
 from tests.api.test_bad_input import at
 from tests.api.test_system import metrics
 from tests.conftest import SECRET, START_US, Service, checked
@@ -23,7 +24,7 @@ DAY = 86_400
 
 async def run_due(service: Service) -> int:
     """As the worker's task does it, with the test's clock."""
-    return await settle(service.database, Desk(service.database, service.clock), service.clock(), 60 * US_PER_S)
+    return await settle(service.database, Desk(service.database, service.clock), service.clock(), Patience())
 
 
 async def state(service: Service, transfer: dict) -> str:

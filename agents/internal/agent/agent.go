@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bandwidthbroker/agents/internal/agentstate"
@@ -66,8 +67,11 @@ type Agent struct {
 	fetchNow   chan struct{}
 	deliverNow chan struct{}
 
+	leaving atomic.Bool // every call says goodbye: nothing new is to be promised on this host
+
 	mu         sync.Mutex
 	transfers  map[string]*transfer
+	senseless  map[string]bool // assignments that the broker was told make no sense
 	revision   int64
 	swept      bool
 	operations int // carried out since start: what "twice is a no-op" is proven by
@@ -106,7 +110,7 @@ func prepare(cfg Config, state *agentstate.Folder) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, log: cfg.Log, state: state, credentials: credentials, clock: clock.New(state.Clock()),
-		fetchNow: make(chan struct{}, 1), deliverNow: make(chan struct{}, 1), transfers: map[string]*transfer{},
+		fetchNow: make(chan struct{}, 1), deliverNow: make(chan struct{}, 1), transfers: map[string]*transfer{}, senseless: map[string]bool{},
 	}
 	a.clock.LimitGuard(cfg.GuardLimit)
 	if a.client, err = brokerclient.New(brokerclient.Options{
@@ -188,6 +192,7 @@ func (a *Agent) apply(doc brokerapi.Assignments, refused map[string]error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.giveUp(refused)
 	running := make(map[string]mover.Orders, len(a.transfers))
 	for id, t := range a.transfers {
 		running[id] = t.orders

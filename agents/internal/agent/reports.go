@@ -152,11 +152,11 @@ func refused(err error) bool {
 }
 
 func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error {
-	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, brokerapi.ReportsBody{
-		Clock:   a.aboutClock(),
-		Agent:   a.describe(),
-		Reports: &reports,
-	})
+	body := brokerapi.ReportsBody{
+		Clock: a.aboutClock(), Agent: a.describe(), Reports: &reports, Revision: a.applied(), Goodbye: new(a.leaving.Load()),
+		Complete: new(a.spool.Len() <= len(reports)),
+	}
+	answer, exchange, err := a.client.Report(ctx, a.credentials.Host, body)
 	if err != nil {
 		return err
 	}
@@ -172,15 +172,14 @@ func (a *Agent) post(ctx context.Context, reports []brokerapi.AgentReport) error
 	return nil
 }
 
-// lastWords delivers what is left when the agent stops; what does not leave in time waits on disk.
+// lastWords says goodbye and delivers what is left when the agent stops; what does not leave in time waits on disk.
 func (a *Agent) lastWords() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWait)
 	defer cancel()
+	a.leaving.Store(true)
 	a.tick(time.Now().Add(reportEvery))
-	if a.spool.Len() > 0 {
-		if err := a.deliver(ctx); err != nil {
-			a.log.Warn("reports wait on disk", "count", a.spool.Len(), "error", err)
-		}
+	if err := a.deliver(ctx); err != nil {
+		a.log.Warn("no goodbye", "reports_on_disk", a.spool.Len(), "error", err)
 	}
 	a.saveAgain()
 	if lost := a.spool.Save(); lost > 0 {
@@ -188,6 +187,16 @@ func (a *Agent) lastWords() {
 	}
 	a.saveClock()
 	a.saveStatus(time.Now())
+}
+
+// applied is the revision of the assignments that the agent acts by; nil before the first.
+func (a *Agent) applied() *int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.revision == 0 {
+		return nil
+	}
+	return new(a.revision)
 }
 
 func (a *Agent) advertise() string {

@@ -17,6 +17,7 @@ func (a *Agent) start(o mover.Orders) {
 	memory, err := a.state.Memory(o.Transfer)
 	if err != nil {
 		a.log.Error("cannot remember the transfer, not started", "transfer", o.Transfer, "error", err)
+		a.unable(o.Transfer, "the agent cannot remember it: "+err.Error())
 		return
 	}
 	t := &transfer{orders: o, ledger: &ledger{agent: a, transfer: o.Transfer, Memory: memory, since: time.Now()}}
@@ -50,6 +51,30 @@ func (a *Agent) start(o mover.Orders) {
 		a.listener.Expect(o.Transfer, r)
 		t.mover, t.progress = r, r.Progress
 	}
+}
+
+// giveUp tells the broker of assignments that make no sense, once for each: it waits for a word of every transfer that it
+// has handed out. One that runs already goes on as it was. a.mu is held.
+func (a *Agent) giveUp(refused map[string]error) {
+	for id, err := range refused {
+		if a.transfers[id] == nil && id != "" && !a.senseless[id] {
+			a.senseless[id] = true
+			a.unable(id, "the assignment makes no sense to this agent: "+err.Error())
+		}
+	}
+}
+
+// unable reports a transfer that this host cannot begin, and of which nothing is remembered here.
+func (a *Agent) unable(id, detail string) {
+	err := a.spool.Put(brokerapi.AgentReport{
+		// Above every number that a memory has counted, as where the disk is full (agentstate.Memory.NextSequence).
+		TransferID: id, Sequence: time.Now().UnixMicro(), At: time.UnixMicro(a.clock.Now()).UTC(), Kind: brokerapi.Failed,
+		Code: new(failure.Internal), Detail: new(clip(detail)),
+	})
+	if err != nil {
+		a.log.Error("report not kept", "transfer", id, "error", err)
+	}
+	poke(a.deliverNow)
 }
 
 // stop ends a transfer that the broker no longer lists and forgets it. a.mu is held.

@@ -388,9 +388,18 @@ type Peer struct {
 
 // ReportsBody defines model for ReportsBody.
 type ReportsBody struct {
-	Agent   *AboutAgent    `json:"agent,omitempty"`
-	Clock   *AgentClock    `json:"clock,omitempty"`
+	Agent *AboutAgent `json:"agent,omitempty"`
+	Clock *AgentClock `json:"clock,omitempty"`
+
+	// Complete these reports are all that the agent has to tell
+	Complete *bool `json:"complete,omitempty"`
+
+	// Goodbye the agent stops now; what it has goes on when it is back
+	Goodbye *bool          `json:"goodbye,omitempty"`
 	Reports *[]AgentReport `json:"reports,omitempty"`
+
+	// Revision of the assignments that the agent acts by
+	Revision *int64 `json:"revision,omitempty"`
 }
 
 // ReportsTaken defines model for ReportsTaken.

@@ -14,7 +14,7 @@ from broker.api.context import Agent, Broker, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
 from broker.api.wakeups import host_topic
 from broker.fleet import enrolment, reports
-from broker.fleet.assignments import assignments
+from broker.fleet.assignments import assignments, hand_out
 from broker.store import hosts
 from broker.store.hosts import Report
 from broker.store.session import DatabaseAway
@@ -61,8 +61,9 @@ async def read_assignments(
             return Response(status_code=304, headers={"ETag": etag(revision)})
         secret = broker.settings.secret_key.get_secret_value().encode()
         links = await broker.links(connection)
-        document = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
-        await hosts.fetched(connection, host, document["revision"])
+        read = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
+        await hosts.fetched(connection, host, read.document["revision"])
+    document = await hand_out(broker.database, host, read)
     document |= server_times(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 
@@ -97,7 +98,8 @@ async def report(host: str, body: ReportsBody, request: Request, broker: BrokerD
     """Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent."""
     now_us = broker.clock()
     given = [_report(host, item, now_us) for item in body.reports]
-    taken = await reports.take(broker.database, broker.desk, host, given, now_us, _about(body, now_us), broker.policy)
+    about = _about(body, now_us)
+    taken = await reports.take(broker.database, broker.desk, host, given, now_us, about, broker.policy, complete=body.complete)
     broker.metrics.reports.labels("accepted").inc(len(taken.accepted))
     broker.metrics.reports.labels("ignored").inc(len(taken.ignored))
     if taken.accepted:
@@ -133,6 +135,10 @@ def _report(host: str, item: AgentReport, now_us: int) -> Report:
 def _about(body: ReportsBody, now_us: int) -> dict[str, Any]:
     """What the agent says of itself, as columns of `hosts`."""
     about: dict[str, Any] = {}
+    if body.goodbye:
+        about["goodbye_us"] = now_us
+    if body.revision is not None:
+        about["applied_revision"] = body.revision
     if body.clock is not None:
         about["clock"] = {**body.clock.model_dump(), "at_us": now_us}
     if body.agent is not None:

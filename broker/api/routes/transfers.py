@@ -38,7 +38,7 @@ from broker.desk.command import Command
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
-from broker.fleet import clocks
+from broker.fleet import clocks, liveness
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
 from broker.store import events, hosts, names, promises, transfer_lists, transfers
@@ -78,11 +78,14 @@ _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
 async def _judged(given: list[Ask], broker: Broker) -> list[Ask]:
-    """Those that a host's clock is not good enough for say so."""
-    if not any(clocks.begins_by_clock(item) for item in given):
+    """Those that hosts cannot carry out now say why: an agent is down, or its clock is not good enough."""
+    by_clock = any(clocks.begins_by_clock(item) for item in given)
+    if not by_clock and not any(liveness.agents_needed(item) for item in given):
         return given
+    now_us, limits = broker.clock(), broker.clock_limits
     async with broker.database.transaction() as connection:
-        return await clocks.judge(connection, given, broker.clock(), broker.clock_limits)
+        judged = await liveness.judge(connection, given, now_us, limits.silence_us)
+        return await clocks.judge(connection, judged, now_us, limits) if by_clock else judged
 
 
 async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], key: Key | None) -> Admit:

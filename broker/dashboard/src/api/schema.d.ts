@@ -1312,7 +1312,7 @@ export interface components {
             promise: "kept" | "at_risk" | "broken";
             /**
              * Why
-             * @description code: host_down, not_begun, behind; booked_late, overdue
+             * @description code: unheard, host_down, not_begun, behind; booked_late, overdue
              */
             why: string;
             /**
@@ -1543,10 +1543,10 @@ export interface components {
             up: boolean;
             /**
              * State
-             * @description late: silent for half of what makes it down
+             * @description late: silent for half of what makes it down; stopped: its agent said goodbye
              * @enum {string}
              */
-            state: "up" | "late" | "down";
+            state: "up" | "late" | "down" | "stopped";
             /**
              * Revision
              * @description of its assignments
@@ -2316,6 +2316,11 @@ export interface components {
             /** Deadline */
             deadline?: string | null;
             /**
+             * Hosts Up From
+             * @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)
+             */
+            hosts_up_from?: string | null;
+            /**
              * Priority
              * @description higher is more important
              * @default 0
@@ -2426,6 +2431,23 @@ export interface components {
              * @default []
              */
             reports: components["schemas"]["AgentReport"][];
+            /**
+             * Revision
+             * @description of the assignments that the agent acts by
+             */
+            revision?: number | null;
+            /**
+             * Complete
+             * @description these reports are all that the agent has to tell
+             * @default false
+             */
+            complete: boolean;
+            /**
+             * Goodbye
+             * @description the agent stops now; what it has goes on when it is back
+             * @default false
+             */
+            goodbye: boolean;
         };
         /** ReportsTaken */
         ReportsTaken: {
@@ -3007,6 +3029,16 @@ export interface components {
             actual_finish: string | null;
             /** Checksum */
             checksum: string | null;
+            /**
+             * Unheard Since
+             * @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked
+             */
+            unheard_since: string | null;
+            /**
+             * Assumed
+             * @description its end is only assumed, for nobody was heard; a late report corrects it
+             */
+            assumed: boolean;
             waiting_reason: components["schemas"]["WaitingReason"] | null;
             /** Owner */
             owner: string;
@@ -3119,6 +3151,16 @@ export interface components {
             actual_finish: string | null;
             /** Checksum */
             checksum: string | null;
+            /**
+             * Unheard Since
+             * @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked
+             */
+            unheard_since: string | null;
+            /**
+             * Assumed
+             * @description its end is only assumed, for nobody was heard; a late report corrects it
+             */
+            assumed: boolean;
             waiting_reason: components["schemas"]["WaitingReason"] | null;
             /** Owner */
             owner: string;
@@ -3173,6 +3215,11 @@ export interface components {
             not_before?: string | null;
             /** Deadline */
             deadline?: string | null;
+            /**
+             * Hosts Up From
+             * @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)
+             */
+            hosts_up_from?: string | null;
             /**
              * Priority
              * @description higher is more important

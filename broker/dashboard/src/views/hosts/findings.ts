@@ -22,8 +22,9 @@ export function findingsOf(host: Host): Finding[] {
 }
 
 function silence({ state, transfers }: Host): Finding[] {
-  if (state === "down") {
+  if (state === "down" || state === "stopped") {
     const waiting = transfers > 0 ? ` ${transfers} live ${transfers === 1 ? "transfer depends" : "transfers depend"} on it.` : "";
+    if (state === "stopped") return [{ tone: "bad", word: "stopped", text: `Its agent said goodbye. Start the service bwb-agent on the host.${waiting}` }];
     return [{ tone: "bad", word: "down", text: `Its agent is silent. Look at the service bwb-agent on the host, and at its way to the broker.${waiting}` }];
   }
   if (state === "late") return [{ tone: "warn", word: "late", text: "Its agent is late: soon it counts as down." }];

@@ -53,7 +53,7 @@ function NoHosts({ action }: { action: ReactNode }) {
 
 function Figures({ hosts }: { hosts: readonly Host[] }) {
   const count = (is: (host: Host) => boolean): number => hosts.filter(is).length;
-  const down = count((host) => host.state === "down");
+  const down = count((host) => host.state === "down" || host.state === "stopped");
   const late = count((host) => host.state === "late");
   const astray = count((host) => host.transfers > 0 && drift(host).length > 0);
   const sum = (of: (host: Host) => number): number => hosts.reduce((total, host) => total + of(host), 0);

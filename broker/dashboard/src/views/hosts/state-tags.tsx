@@ -7,6 +7,7 @@ const STATES: Record<Host["state"], { tone: Tone; word: string; means: string }>
   up: { tone: "good", word: "Up", means: "Its agent was heard of lately" },
   late: { tone: "warn", word: "Late", means: "Its agent has been silent for half of the time after which it counts as down" },
   down: { tone: "bad", word: "Down", means: "Its agent is silent" },
+  stopped: { tone: "bad", word: "Stopped", means: "Its agent said goodbye" },
 };
 
 export function StateTags({ host }: { host: Pick<Host, "state" | "drained"> }) {

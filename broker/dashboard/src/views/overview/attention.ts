@@ -66,6 +66,7 @@ function trouble(host: Host, now: number): Concern[] {
   const concern = { name: host.name, to: to.host(host.name) };
   const silent = host.last_seen ? `last seen ${relative(host.last_seen, now)}` : "never seen";
   if (host.state === "down") return [{ ...concern, key: `down ${host.name}`, tone: "bad", why: `Its agent is silent, ${silent}` }];
+  if (host.state === "stopped") return [{ ...concern, key: `stopped ${host.name}`, tone: "bad", why: `Its agent was stopped, ${silent}` }];
   const found: Concern[] = [];
   if (host.state === "late") found.push({ ...concern, key: `late ${host.name}`, tone: "warn", why: `Its agent is late, ${silent}` });
   if (drifts(host)) found.push({ ...concern, key: `drift ${host.name}`, tone: "warn", why: "Drift: its agent does not do what is booked" });

@@ -30,7 +30,7 @@ const NOTHING_YET = (
 
 export function MapCard({ links, topology, hosts, load, stop, onStop, now, sight, onSight }: MapCardProps) {
   const network = useMemo(() => links.data && networkOf(links.data, topology.data?.nodes ?? []), [links.data, topology.data]);
-  const down = useMemo(() => new Set(hosts?.filter((host) => host.state === "down").map((host) => host.name)), [hosts]);
+  const down = useMemo(() => new Set(hosts?.filter((host) => host.state === "down" || host.state === "stopped").map((host) => host.name)), [hosts]);
   // Without their places nodes would stand elsewhere for a moment.
   const ready = topology.data !== undefined || topology.problem !== undefined;
   return (

@@ -28,6 +28,9 @@ const HAPPENED: Record<string, string> = {
   "transfer.rechained": "Waits for another transfer now",
   "transfer.unchained": "Waits for no other transfer any more",
   "transfer.signal": "Start signal",
+  "transfer.unheard": "Nothing is heard of it; it keeps what is booked",
+  "transfer.heard": "Heard of again",
+  "transfer.given_back": "What was booked went back: its sender knows that it is canceled",
 };
 
 export const happened = ({ action }: Pick<BrokerEvent, "action">): string => HAPPENED[action] ?? actionName(action);

@@ -28,9 +28,12 @@ export function promiseWords({ promise, detail }: Outlook): string {
   return `Promise ${SHOWN[promise].word.toLowerCase()}: ${detail ?? "no reason given"}.`;
 }
 
+const NEVER_DONE: ReadonlySet<Transfer["state"]> = new Set(["FAILED", "CANCELED", "EXPIRED"]);
+
 /** By how much the finish, that was or is expected, misses the one that was promised; below a second it does not. */
 export function lateness(transfer: Transfer): number {
   const finish = finishOf(transfer);
+  if (NEVER_DONE.has(transfer.state)) return 0; // its end is no finish
   if (finish === null || transfer.promised_finish === null) return 0;
   const late = seconds(finish) - seconds(transfer.promised_finish);
   return Math.abs(late) < 1 ? 0 : late;

@@ -14,8 +14,11 @@ const WORDS: Record<string, string> = {
   capacity_lost: "A link on its path lost capacity, and the rest fits nowhere",
   behind: "Fell behind its booking; the rest was booked anew",
   promise_broken: "Its deadline cannot be kept any more",
-  agents_lost: "Its agents fell silent",
-  expired: "It was not committed, or its agents never began",
+  unheard: "Nothing is heard of it from its agents; it may be under way, and keeps what is booked",
+  agents_lost: "Its agents fell silent; a late report will correct this",
+  never_fetched: "An agent that it needs never fetched it",
+  unused: "Nobody came to use what was booked",
+  expired: "It was not committed in time",
 };
 
 export function reasonWords(reason: WaitingReason): string {
