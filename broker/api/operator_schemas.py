@@ -26,6 +26,22 @@ class EnrolmentTokenBody(Body):
     ttl_s: Annotated[int, Field(strict=True, ge=1, le=30 * 86_400)] = 3600
 
 
+class EnrolmentTokenOut(BaseModel):
+    id: str
+    host: str
+    node: str
+    nic_bps: int
+    state: Literal["open", "used", "revoked", "expired"] = Field(description="with an open one its host can join")
+    created: str
+    expires: str
+    used: str | None
+    revoked: str | None = Field(description="by an operator, or because the host joined or was removed since it was made")
+
+
+class NewEnrolmentToken(EnrolmentTokenOut):
+    token: str = Field(description="the secret, shown only in the answer that creates it")
+
+
 class HostChangeBody(Body):
     drained: bool = Field(strict=True, description="a drained host takes no new transfers")
 

@@ -17,7 +17,7 @@ from broker.desk.command import Foreseen, Moved
 from broker.desk.problems import Problem
 from broker.fleet.clocks import Limits, trouble
 from broker.fleet.liveness import is_up
-from broker.store.access import Token
+from broker.store.access import EnrolmentToken, Token
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import StoredEvent
 from broker.store.host_loads import HostLoad
@@ -293,6 +293,26 @@ def token(record: Token, secret: str | None = None) -> Json:
         "last_used": time_or_none(record.used_us),
     }
     return shown if secret is None else {**shown, "token": secret}
+
+
+def enrolment_token(record: EnrolmentToken, now_us: int) -> Json:
+    if record.used_us is not None:
+        state = "used"
+    elif record.revoked_us is not None:
+        state = "revoked"
+    else:
+        state = "open" if now_us < record.expires_us else "expired"
+    return {
+        "id": record.id,
+        "host": record.host,
+        "node": record.node,
+        "nic_bps": record.nic_bps,
+        "state": state,
+        "created": format_time(record.created_us),
+        "expires": format_time(record.expires_us),
+        "used": time_or_none(record.used_us),
+        "revoked": time_or_none(record.revoked_us),
+    }
 
 
 def named_in(found: Iterable[StoredEvent]) -> set[str]:

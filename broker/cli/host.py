@@ -99,6 +99,46 @@ def enrol(
 
 
 @host.command()
+def tokens(
+    every: Annotated[bool, typer.Option("--all", help="Also those that were used or revoked, or have expired.")] = False,
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """The one-time tokens that are out: whoever has one can join as its host. Their secrets are not shown again.
+
+    \b
+    Examples
+      bwb host tokens
+      bwb host revoke enr_01jd...
+    """
+    with context.broker(state_dir, as_json) as broker:
+        found = [item for item in broker.enrolment_tokens() if every or item["state"] == "open"]
+    if as_json:
+        context.show_json(found)
+        return
+    rows = context.table("Id", "Host", "Node", "NIC", "State", "Made", "Good until", right=("NIC",))
+    for item in found:
+        made, until = show_time(item["created"]), show_time(item["expires"])
+        rows.add_row(item["id"], item["host"], item["node"], show_rate(item["nic_bps"]), item["state"], made, until)
+    context.show_table(rows)
+
+
+@host.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(help="As `bwb host tokens` shows it.")],
+    state_dir: StateDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a one-time token that nobody has used yet. A host that joined with one is ended by `bwb host remove`."""
+    with context.broker(state_dir, as_json) as broker:
+        broker.revoke_enrolment_token(token_id)
+    if as_json:
+        context.show_json({"id": token_id, "revoked": True})
+    else:
+        context.say(f"{token_id} is revoked")
+
+
+@host.command()
 def drain(
     name: str,
     undo: Annotated[bool, typer.Option("--undo", help="Take new transfers again.")] = False,

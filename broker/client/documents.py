@@ -293,11 +293,21 @@ class Host(TypedDict):
 
 
 class EnrolmentToken(TypedDict):
-    token: str
+    """`state`: open | used | revoked | expired."""
+
+    id: str
     host: str
     node: str
     nic_bps: int
+    state: str
+    created: str
     expires: str
+    used: str | None
+    revoked: str | None
+
+
+class NewEnrolmentToken(EnrolmentToken):
+    token: str
 
 
 class Token(TypedDict):

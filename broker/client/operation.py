@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from broker.client.connection import Connection, part
-from broker.client.documents import Audit, EnrolmentToken, Host, NewToken, Overview, TokenInUse
+from broker.client.documents import Audit, EnrolmentToken, Host, NewEnrolmentToken, NewToken, Overview, TokenInUse
 
 
 class Operation(Connection):
@@ -17,9 +17,15 @@ class Operation(Connection):
     def host(self, name: str) -> Host:
         return cast(Host, self._read("GET", f"hosts/{part(name)}"))
 
-    def enrolment_token(self, host: str, node: str, nic_bps: int, ttl_s: int = 3600) -> EnrolmentToken:
+    def enrolment_token(self, host: str, node: str, nic_bps: int, ttl_s: int = 3600) -> NewEnrolmentToken:
         body = {"host": host, "node": node, "nic_bps": nic_bps, "ttl_s": ttl_s}
-        return cast(EnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
+        return cast(NewEnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
+
+    def enrolment_tokens(self) -> list[EnrolmentToken]:
+        return cast(list[EnrolmentToken], self._read("GET", "hosts/enrolment-tokens"))
+
+    def revoke_enrolment_token(self, token_id: str) -> None:
+        self._write("DELETE", f"hosts/enrolment-tokens/{part(token_id)}")
 
     def remove_host(self, host: str) -> None:
         self._write("DELETE", f"hosts/{part(host)}")

@@ -172,6 +172,8 @@ class RemoveHost:
         await bookings.delete_links(connection, nic, batch.now_us)
         await hosts.remove(connection, self.host)
         await access.revoke(connection, batch.now_us, host=self.host)
+        for token in await access.revoke_enrolments(connection, batch.now_us, host=self.host):
+            batch.event(Event(batch.now_us, self.actor, "enrolment_token.revoked", "host", self.host, None, {"id": token.id}))
         batch.event(Event(batch.now_us, self.actor, "host.removed", "host", self.host, None, None))
         await batch.books.load_topology(connection)
 

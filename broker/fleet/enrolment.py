@@ -35,6 +35,8 @@ async def create_token(
     secret = new_secret(ENROLMENT_PREFIX)
     token = EnrolmentToken(identifier("enr", now_us, os.urandom(10)), host, node, nic_bps, now_us, now_us + ttl_s * US_PER_S)
     async with database.transaction() as connection:
+        # Whoever joins or is removed at this moment comes before or after, and revokes this token or does not need to.
+        await bookings.lock_topology(connection)
         records = await bookings.load_links(connection)
         nodes = {end for record in records.values() if record.host is None for end in (record.link.source, record.link.target)}
         if host in nodes:
@@ -42,9 +44,21 @@ async def create_token(
         if node not in nodes:
             raise Problem.of_field("node", f"no link of the network touches {node!r}; create its links first", "unknown-node")
         await access.insert_enrolment(connection, token, digest(secret))
-        shown = {"host": host, "node": node, "nic_bps": nic_bps, "expires_us": token.expires_us}
+        shown = {"id": token.id, "host": host, "node": node, "nic_bps": nic_bps, "expires_us": token.expires_us}
         await events.append(connection, [Event(now_us, actor, "enrolment_token.created", "host", host, None, shown)])
     return token, secret
+
+
+async def revoke_token(database: Database, now_us: int, token_id: str, actor: str) -> None:
+    async with database.transaction() as connection:
+        revoked = await access.revoke_enrolments(connection, now_us, token_id=token_id)
+        if not revoked:
+            raise Problem("not-found", f"there is no enrolment token {token_id[:64]!r} that could still be used")
+        await events.append(connection, [_revocation(revoked[0], now_us, actor)])
+
+
+def _revocation(token: EnrolmentToken, now_us: int, actor: str) -> Event:
+    return Event(now_us, actor, "enrolment_token.revoked", "host", token.host, None, {"id": token.id})
 
 
 async def enrol(
@@ -65,7 +79,7 @@ async def enrol(
         spent = await access.use_enrolment(connection, digest(secret), now_us)
         if spent is None:
             raise Problem(
-                "unauthorized", "this enrolment token is unknown, already used or has expired; ask the operator for a new one"
+                "unauthorized", "this enrolment token is unknown, used, revoked or has expired; ask the operator for a new one"
             )
         before = await hosts.get(connection, spent.host)
         host = Host(
@@ -85,10 +99,13 @@ async def enrol(
         await hosts.put(connection, host)
         await _ensure_nic(connection, host, now_us)
         await access.revoke(connection, now_us, host=host.name)
-        token = Token(
+        # What was made earlier for this host must not take its place: a token that lies about, or the other of two.
+        older = await access.revoke_enrolments(connection, now_us, host=host.name)
+        await events.append(connection, [_revocation(token, now_us, f"agent {host.name}") for token in older])
+        agent_token = Token(
             identifier("tok", now_us, os.urandom(10)), f"agent {host.name}", (str(Scope.AGENT),), host.name, now_us, None, None
         )
-        await access.insert_token(connection, token, digest(agent_secret))
+        await access.insert_token(connection, agent_token, digest(agent_secret))
         shown = {"node": host.node, "nic_bps": host.nic_bps, "data_address": data_address, "agent_version": agent_version}
         await events.append(connection, [Event(now_us, f"agent {host.name}", "host.enrolled", "host", host.name, None, shown)])
     return Enrolled(host, agent_secret)

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import and_, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store.tables import enrolment_tokens, tokens
@@ -34,6 +34,8 @@ class EnrolmentToken:
     nic_bps: int
     created_us: int
     expires_us: int
+    used_us: int | None = None
+    revoked_us: int | None = None
 
 
 _TOKEN = select(*(tokens.c[name] for name in Token.__slots__))
@@ -75,15 +77,35 @@ async def insert_enrolment(connection: AsyncConnection, token: EnrolmentToken, d
     await connection.execute(insert(enrolment_tokens).values(**values, hash=digest))
 
 
+_ENROLMENT = select(*(enrolment_tokens.c[name] for name in EnrolmentToken.__slots__))
+_OPEN = and_(enrolment_tokens.c.used_us.is_(None), enrolment_tokens.c.revoked_us.is_(None))
+
+
+async def list_enrolments(connection: AsyncConnection) -> list[EnrolmentToken]:
+    """The newest first."""
+    query = _ENROLMENT.order_by(enrolment_tokens.c.created_us.desc(), enrolment_tokens.c.id.desc())
+    return [EnrolmentToken(*row) for row in await connection.execute(query)]
+
+
+async def revoke_enrolments(
+    connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None
+) -> list[EnrolmentToken]:
+    """Revoke one enrolment token, or all of a host, where they are not spent; those that were open until now."""
+    condition = enrolment_tokens.c.id == token_id if token_id is not None else enrolment_tokens.c.host == host
+    columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
+    revoked = update(enrolment_tokens).where(condition, _OPEN).values(revoked_us=now_us).returning(*columns)
+    return [EnrolmentToken(*row) for row in await connection.execute(revoked)]
+
+
 async def use_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> EnrolmentToken | None:
-    """Spend an enrolment token: None when it is unknown, spent or too old. Of two at once, one gets it."""
+    """Spend an enrolment token: None when it is unknown, spent, revoked or too old. Of two at once, one gets it."""
     columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
     row = (
         await connection.execute(
             update(enrolment_tokens)
             .where(
                 enrolment_tokens.c.hash == digest,
-                enrolment_tokens.c.used_us.is_(None),
+                _OPEN,
                 enrolment_tokens.c.expires_us > now_us,
             )
             .values(used_us=now_us)

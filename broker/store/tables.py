@@ -286,6 +286,7 @@ enrolment_tokens = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("expires_us", BigInteger, nullable=False),
     Column("used_us", BigInteger),
+    Column("revoked_us", BigInteger, comment="by an operator, or because the host joined or was removed since"),
 )
 
 hosts = Table(

@@ -58,6 +58,8 @@ NEEDS = {
     "PATCH /v1/hosts/{host}": Scope.OPERATE,
     "DELETE /v1/hosts/{host}": Scope.OPERATE,
     "POST /v1/hosts/enrolment-tokens": Scope.OPERATE,
+    "GET /v1/hosts/enrolment-tokens": Scope.OPERATE,
+    "DELETE /v1/hosts/enrolment-tokens/{token_id}": Scope.OPERATE,
     "GET /v1/agents/{host}/assignments": Scope.AGENT,
     "GET /v1/agents/{host}/stream": Scope.AGENT,
     "POST /v1/agents/{host}/reports": Scope.AGENT,

@@ -5,13 +5,12 @@ from fastapi import APIRouter, Response
 
 from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
-from broker.api.operator_schemas import EnrolmentTokenBody, HostChangeBody, HostOut
+from broker.api.operator_schemas import EnrolmentTokenBody, EnrolmentTokenOut, HostChangeBody, HostOut, NewEnrolmentToken
 from broker.api.routes.transfers import REFUSALS
-from broker.core.units import format_time
 from broker.desk.links import RemoveHost
 from broker.desk.problems import Problem
 from broker.fleet import enrolment
-from broker.store import bookings, events, host_loads, hosts
+from broker.store import access, bookings, events, host_loads, hosts
 from broker.store.events import Event
 from broker.store.host_loads import HostLoad
 
@@ -29,20 +28,32 @@ async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
     )
 
 
-@router.post("/enrolment-tokens", status_code=201, responses=REFUSALS)
+@router.post("/enrolment-tokens", status_code=201, response_model=NewEnrolmentToken, responses=REFUSALS)
 async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDependency, caller: Operator) -> Response:
     """A one-time token with which the agent of `host` joins at `node`. It is shown here and never again."""
+    now_us = broker.clock()
     token, secret = await enrolment.create_token(
-        broker.database, broker.clock(), host=body.host, node=body.node, nic_bps=body.nic_bps, ttl_s=body.ttl_s, actor=caller.id
+        broker.database, now_us, host=body.host, node=body.node, nic_bps=body.nic_bps, ttl_s=body.ttl_s, actor=caller.id
     )
-    shown = {
-        "token": secret,
-        "host": token.host,
-        "node": token.node,
-        "nic_bps": token.nic_bps,
-        "expires": format_time(token.expires_us),
-    }
-    return render.answer(shown, 201, {"Cache-Control": "no-store"})
+    return render.answer(render.enrolment_token(token, now_us) | {"token": secret}, 201, {"Cache-Control": "no-store"})
+
+
+@router.get("/enrolment-tokens", response_model=list[EnrolmentTokenOut], responses=REFUSALS)
+async def list_enrolment_tokens(broker: BrokerDependency, _: Operator) -> Response:
+    """Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host."""
+    async with broker.database.transaction() as connection:
+        found = await access.list_enrolments(connection)
+    now_us = broker.clock()
+    return render.answer([render.enrolment_token(item, now_us) for item in found])
+
+
+@router.delete("/enrolment-tokens/{token_id}", status_code=204, response_class=Response, responses=REFUSALS)
+async def revoke_enrolment_token(token_id: str, broker: BrokerDependency, caller: Operator) -> Response:
+    """Nobody joins with it any more. One that was used is a host by now: remove that."""
+    if "\0" in token_id:
+        raise Problem("not-found", "there is no such enrolment token")
+    await enrolment.revoke_token(broker.database, broker.clock(), token_id, caller.id)
+    return Response(status_code=204)
 
 
 @router.get("/{host}", response_model=HostOut, responses=REFUSALS)

@@ -621,7 +621,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List Enrolment Tokens
+         * @description Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host.
+         */
+        get: operations["list_enrolment_tokens_v1_hosts_enrolment_tokens_get"];
         put?: never;
         /**
          * Create Enrolment Token
@@ -629,6 +633,26 @@ export interface paths {
          */
         post: operations["create_enrolment_token_v1_hosts_enrolment_tokens_post"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/hosts/enrolment-tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Enrolment Token
+         * @description Nobody joins with it any more. One that was used is a host by now: remove that.
+         */
+        delete: operations["revoke_enrolment_token_v1_hosts_enrolment_tokens__token_id__delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1383,6 +1407,34 @@ export interface components {
              */
             ttl_s: number;
         };
+        /** EnrolmentTokenOut */
+        EnrolmentTokenOut: {
+            /** Id */
+            id: string;
+            /** Host */
+            host: string;
+            /** Node */
+            node: string;
+            /** Nic Bps */
+            nic_bps: number;
+            /**
+             * State
+             * @description with an open one its host can join
+             * @enum {string}
+             */
+            state: "open" | "used" | "revoked" | "expired";
+            /** Created */
+            created: string;
+            /** Expires */
+            expires: string;
+            /** Used */
+            used: string | null;
+            /**
+             * Revoked
+             * @description by an operator, or because the host joined or was removed since it was made
+             */
+            revoked: string | null;
+        };
         /** EventOut */
         EventOut: {
             /** Id */
@@ -1971,6 +2023,39 @@ export interface components {
         NetworkBody: {
             /** Links */
             links: components["schemas"]["LinkBody"][];
+        };
+        /** NewEnrolmentToken */
+        NewEnrolmentToken: {
+            /** Id */
+            id: string;
+            /** Host */
+            host: string;
+            /** Node */
+            node: string;
+            /** Nic Bps */
+            nic_bps: number;
+            /**
+             * State
+             * @description with an open one its host can join
+             * @enum {string}
+             */
+            state: "open" | "used" | "revoked" | "expired";
+            /** Created */
+            created: string;
+            /** Expires */
+            expires: string;
+            /** Used */
+            used: string | null;
+            /**
+             * Revoked
+             * @description by an operator, or because the host joined or was removed since it was made
+             */
+            revoked: string | null;
+            /**
+             * Token
+             * @description the secret, shown only in the answer that creates it
+             */
+            token: string;
         };
         /**
          * NodeBody
@@ -7888,6 +7973,116 @@ export interface operations {
             };
         };
     };
+    list_enrolment_tokens_v1_hosts_enrolment_tokens_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnrolmentTokenOut"][];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Precondition Failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+        };
+    };
     create_enrolment_token_v1_hosts_enrolment_tokens_post: {
         parameters: {
             query?: never;
@@ -7907,8 +8102,118 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["NewEnrolmentToken"];
                 };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Precondition Failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+        };
+    };
+    revoke_enrolment_token_v1_hosts_enrolment_tokens__token_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
