@@ -95,4 +95,5 @@ async def test_making_one_waits_for_a_removal_that_has_begun(service: Service) -
         while not making.done() and not (await removal.execute(text("SELECT 1 FROM pg_locks WHERE NOT granted"))).all():
             await asyncio.sleep(0.005)
         assert not making.done()
-    assert (await states(service))[(await making)["id"]] == "open"
+    made = await making
+    assert (await states(service))[made["id"]] == "open"
