@@ -17,6 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 # No statement of the broker takes long; a lock that is held for seconds means that its holder hangs.
 _SERVER_OPTIONS = "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s -c timezone=UTC"
 
+# What passes, whatever was asked: 08 connection, 40 serialisation and deadlock, 53 no resources, 57 cancelled or shut down, 55P03 a lock
+# was not to be had in time; 25P02 to 25P04 the server gave up a transaction that was idle or took too long, and 25006 it became a standby.
+_PASSING = ("08", "25006", "25P", "40", "53", "55P03", "57")
+
 
 class DatabaseAway(Exception):
     """PostgreSQL cannot be reached (now). Nothing was answered that was not committed; the caller may try again."""
@@ -101,11 +105,8 @@ def _refuse_dead(connection: Any, record: Any, proxy: Any) -> None:  # noqa: ARG
 def _translated(error: DBAPIError | psycopg.Error) -> Exception:
     original = error.orig if isinstance(error, DBAPIError) else error
     sqlstate = str(getattr(original, "sqlstate", None) or "")
-    # Without a SQLSTATE the connection broke. 08 connection, 57 shutdown, 53 no resources, 55P03 lock time-out, 25P03 idle time-out,
-    # 40 serialisation and deadlock: all pass.
-    if isinstance(original, psycopg.OperationalError) and (
-        not sqlstate or sqlstate.startswith(("08", "57", "53", "55P", "25P03", "40"))
-    ):
+    # By SQLSTATE first: psycopg's class of an error says less than its code (25P03 comes as an InternalError).
+    if sqlstate.startswith(_PASSING) or (isinstance(original, psycopg.OperationalError) and not sqlstate):
         return DatabaseAway(type(original).__name__)
     if isinstance(original, psycopg.InterfaceError):
         return DatabaseAway(type(original).__name__)
