@@ -3,6 +3,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -23,18 +24,23 @@ def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Itera
     `available` (sorted by time): before its first step `base_bps` holds, the last step holds on. Windows only lower what is there;
     where several overlap, the lowest counts.
     """
-    windows = list(windows)
-    instants = {begin for begin, _ in available}
-    for window in windows:
-        instants.add(window.begin_us)
-        instants.add(window.end_us)
+    opening = sorted(windows)
+    instants = {begin for begin, _ in available}.union(*((window.begin_us, window.end_us) for window in opening))
     steps: list[Step] = [(DISTANT_PAST_US, base_bps)]
-    base, taken = base_bps, 0
+    base, taken, opened = base_bps, 0, 0
+    lowest: list[
+        tuple[int, int]
+    ] = []  # a heap of (bps, end) of the windows that have begun; those that are over leave it at its top
     for instant in sorted(instants):
         while taken < len(available) and available[taken][0] <= instant:
             base = available[taken][1]
             taken += 1
-        level = min([base, *(w.bps for w in windows if w.begin_us <= instant < w.end_us)])
+        while opened < len(opening) and opening[opened].begin_us <= instant:
+            heappush(lowest, (opening[opened].bps, opening[opened].end_us))
+            opened += 1
+        while lowest and lowest[0][1] <= instant:
+            heappop(lowest)
+        level = min(base, lowest[0][0]) if lowest else base
         if level != steps[-1][1]:
             steps.append((instant, level))
     return steps

@@ -7,6 +7,8 @@ from functools import cached_property
 from math import lcm
 from typing import NamedTuple
 
+import numpy as np
+
 from broker.core.calendar import Step
 from broker.core.capacity import Window, capacity_steps
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES, payload_rate
@@ -14,6 +16,7 @@ from broker.core.lanes import bundles, fan_out
 from broker.core.paths import Edge, Path, Paths
 from broker.core.request import FieldProblem
 from broker.core.reverse import reverse_path, reverses
+from broker.core.scans import Int64Array
 from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
@@ -102,10 +105,11 @@ class Network:
             (edge for edge in edges if edge.id in self._bundles), None if previous is None else previous._paths
         )
         self._routes: dict[tuple[str, str, int, frozenset[str]], tuple[Route, ...]] = {}
-        self._capacities = {link.id: link.capacity() for link in self.links.values()}
-        self._ceilings = {name: max(rate for _, rate in steps) for name, steps in self._capacities.items()}
+        # As arrays, (begins, rates): a link may have 1e5 steps, and planners ask about them for every rate that they try.
+        self._capacities = {link.id: _columns(link.capacity()) for link in self.links.values()}
+        self._ceilings = {name: int(rates.max()) for name, (_, rates) in self._capacities.items()}
         # (the least that the link ever carries, its id), sorted: a look at the first says whether any link can be too small.
-        self._lowest = sorted((min(rate for _, rate in steps), name) for name, steps in self._capacities.items())
+        self._lowest = sorted((int(rates.min()), name) for name, (_, rates) in self._capacities.items())
 
     def route(self, source: str, target: str) -> Route | None:
         """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
@@ -164,7 +168,7 @@ class Network:
     @cached_property
     def rates(self) -> tuple[int, ...]:
         """Every rate (payload bit/s) that some link carries at some time, in order: between two of them, `below` says the same."""
-        return tuple(sorted({rate for steps in self._capacities.values() for _, rate in steps}))
+        return tuple(np.unique(np.concatenate([rates for _, rates in self._capacities.values()])).tolist()) if self.links else ()
 
     def along(self, path: Path) -> Route:
         """The route over the links of `path`, which must exist."""
@@ -176,14 +180,28 @@ class Network:
             lcm(*(link.slot_us for link in links)),
         )
 
+    def returns_us(self, link_id: str, least_bps: int, after_us: int) -> int:
+        """The first instant after `after_us` at which a step of the link begins that carries `least_bps`; FOREVER_US when there is none."""
+        begins, rates = self._capacities[link_id]
+        first = int(np.searchsorted(begins, after_us, "right"))
+        enough = rates[first:] >= least_bps
+        return int(begins[first + int(enough.argmax())]) if enough.any() else FOREVER_US
+
+    def most_from(self, link_id: str, begin_us: int) -> int:
+        """The most that the link carries at `begin_us` or later."""
+        return self._most(link_id, begin_us, FOREVER_US)
+
     def _most(self, link_id: str, begin_us: int, end_us: int) -> int:
         """The most that the link carries at an instant of [begin, end); 0 when the interval is empty."""
-        steps = self._capacities[link_id]
-        ends = [begin for begin, _ in steps[1:]]
-        return max(
-            (rate for (begin, rate), end in zip(steps, [*ends, FOREVER_US], strict=True) if begin < end_us and end > begin_us),
-            default=0,
-        )
+        begins, rates = self._capacities[link_id]
+        first = max(int(np.searchsorted(begins, begin_us, "right")) - 1, 0)
+        last = int(np.searchsorted(begins, end_us, "left"))
+        return int(rates[first:last].max()) if begin_us < end_us and first < last else 0
+
+
+def _columns(steps: Sequence[Step]) -> tuple[Int64Array, Int64Array]:
+    begins, rates = np.array(steps, np.int64).T
+    return begins.copy(), rates.copy()
 
 
 def _metric(link: Link) -> int:

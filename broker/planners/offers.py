@@ -17,10 +17,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
 from broker.planners.binding import Binding, binding
 from broker.planners.fbls import Fbls
-from broker.planners.signature import Calendars, JointPlanner, Planner, next_lower_rate
-
-# How many rates of links are walked past, beginning with the one nearest to what was asked: networks have few.
-_MOST_STRETCHES = 64
+from broker.planners.signature import MOST_STRETCHES, Calendars, JointPlanner, Planner, next_lower_rate
 
 Stretch = tuple[int, int]  # first and last value, both included
 
@@ -86,7 +83,7 @@ class _Asked:
         if self._request.deadline_us is None:
             return None
         accepts = self._accepts("deadline_us")
-        for first, last in islice(self._deadlines(), _MOST_STRETCHES):
+        for first, last in islice(self._deadlines(), MOST_STRETCHES):
             if accepts(last):
                 return _lowest(first, last, accepts)
         return None
@@ -124,7 +121,7 @@ class _Asked:
         if asked is None or asked == 1 or not accepts(1):
             return None
         last = asked - 1
-        for _ in range(_MOST_STRETCHES):
+        for _ in range(MOST_STRETCHES):
             first = max(next_lower_rate(self._network, last) + 1, 1)
             if accepts(first):
                 return _highest(first, last, accepts)

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from broker.core.calendar import Calendar
-from broker.core.network import Link, Network, Route, is_connected
+from broker.core.network import Network, Route, is_connected
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
-from broker.core.units import FOREVER_US, MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up
+from broker.core.units import MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up
 
 Calendars = Mapping[str, Calendar]
 
 _BITS_PER_BYTE = MICROBITS_PER_BYTE // US_PER_S
+# How many rates of links are walked past when an offer is looked for, beginning with the nearest to what was asked: most networks have few.
+MOST_STRETCHES = 64
 _MOST_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
 
 
@@ -110,7 +112,7 @@ def candidate_routes(request: Request, network: Network, least_bps: int) -> Sequ
     if not down:
         return network.routes(request.source, request.destination, options.paths)
     end = MAX_TIME_US if request.deadline_us is None else request.deadline_us
-    returns = {link_id: _return_us(network.links[link_id], least_bps, begin) for link_id in down}
+    returns = {link_id: network.returns_us(link_id, least_bps, begin) for link_id in down}
     instants = sorted({instant for instant in returns.values() if instant < end})[: _MOST_RETURNS - 1]
     routes: dict[Route, None] = {}
     # The whole window first: its paths are the shortest. Then the window up to each return, the latest first.
@@ -118,11 +120,6 @@ def candidate_routes(request: Request, network: Network, least_bps: int) -> Sequ
         without = frozenset(link_id for link_id, back in returns.items() if back >= instant)
         routes.update(dict.fromkeys(network.routes(request.source, request.destination, options.paths, without)))
     return list(routes)
-
-
-def _return_us(link: Link, least_bps: int, begin_us: int) -> int:
-    """The first instant after `begin_us` at which the link carries `least_bps`."""
-    return min((at for at, rate in link.capacity() if at > begin_us and rate >= least_bps), default=FOREVER_US)
 
 
 def _task(request: Request, route: Route) -> Task | Refusal:

@@ -207,3 +207,20 @@ def test_what_nothing_helps_is_offered_nothing() -> None:
 def test_the_registry_knows_every_planner_by_its_name() -> None:
     assert {name: planner.name for name, planner in PLANNERS.items()} == {name: name for name in PLANNERS}
     assert DEFAULT_PLANNER in PLANNERS
+
+
+@pytest.mark.parametrize("name", ["fbls", "spaghetti", "alap", "vbls"])
+def test_a_link_of_many_rates_is_looked_at_a_bounded_number_of_times(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rate of a link makes other candidates: without a bound, 1e5 steps of capacity are 1e5 plans."""
+    second = 10**6
+    steps = tuple((i * second, 10**6 + i * 7919 % 2003 * 1000) for i in range(2000))
+    links = [Link("1", "A", "B", 10**9, available=steps), Link("2", "A", "C", 10**9), Link("3", "C", "B", 10**9)]
+    network, calendars = Network(links), {link.id: Calendar(link.capacity()) for link in links}
+    request = Request("r", "A", "B", 10**14, 0, rate_max_bps=50 * 10**6, deadline_us=10**5 * second)
+    assert len(network.rates) > 1000
+    asked: list[int] = []
+    below = Network.below
+    monkeypatch.setattr(Network, "below", lambda *given: (asked.append(1), below(*given))[1])
+    monkeypatch.setattr(Link, "capacity", None)  # worked out once, when the network was made
+    counter_offer(PLANNERS[name], request, network, calendars)
+    assert len(asked) <= 300
