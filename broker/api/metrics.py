@@ -28,6 +28,7 @@ class Metrics:
         )
         self.reports = Counter("bwb_agent_reports", "Agents' reports by outcome", ["outcome"], registry=self.registry)
         self._transfers = Gauge("bwb_transfers", "Transfers by state", ["state"], registry=self.registry)
+        self._unheard = Gauge("bwb_transfers_unheard", "Live transfers that nothing is heard of", registry=self.registry)
         self._promises = Gauge("bwb_promises", "Promises to live transfers", ["status"], registry=self.registry)
         self._shares = Gauge("bwb_link_booked_share", "Booked of what each link carries, now", ["link"], registry=self.registry)
         self._ledger = Gauge("bwb_ledger_version", "Head of each link's ledger", ["link"], registry=self.registry)
@@ -57,6 +58,7 @@ class Metrics:
         self._transfers.clear()
         for state, number in (await transfers.count_by_state(connection)).items():
             self._transfers.labels(state).set(number)
+        self._unheard.set(await transfers.count_unheard(connection))
         self._ledger.clear()
         for link_id, version in (await bookings.heads(connection)).items():
             self._ledger.labels(link_id).set(version)

@@ -25,6 +25,7 @@ from broker.desk.batch import Batch, summary
 from broker.desk.books import Books, given_back
 from broker.desk.command import Unkeyed
 from broker.desk.desk import Desk
+from broker.desk.overrun import can_move
 from broker.desk.planning import routes
 from broker.desk.problems import Problem
 from broker.desk.rest import Wanted, lead_of, plan_rest, plannable_links
@@ -86,7 +87,7 @@ class PullForward(Unkeyed):
         return Pulled(pulled, frozenset(given_back(batch.journal.done[first:])))
 
     def _waits(self, transfer: Transfer, now_us: int) -> bool:
-        if transfer.paused or transfer.planner not in EAGER:
+        if not can_move(transfer) or transfer.planner not in EAGER:
             return False
         if self.begun and transfer.state is State.ACTIVE:
             return True

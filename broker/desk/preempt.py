@@ -16,6 +16,7 @@ from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Admit, Ask, asked_links, asked_of, request_of
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
+from broker.desk.overrun import can_move
 from broker.desk.planning import planned, planner_named
 from broker.desk.problems import Problem
 from broker.desk.release import end, released_parts
@@ -77,7 +78,7 @@ class AdmitByPreemption(Admit):
 
     def _may_give_way(self, victim: Transfer, request: Request, links: set[str], batch: Batch) -> bool:
         """Was it booked as best effort, is it less important, and does it hold anything where and when the request wants room?"""
-        if not victim.live or victim.paused or not victim.best_effort or victim.priority >= request.priority:
+        if not victim.live or not can_move(victim) or not victim.best_effort or victim.priority >= request.priority:
             return False
         begin = max(request.not_before_us, batch.now_us + lead_of(victim, self.policy))
         until = FOREVER_US if request.deadline_us is None else request.deadline_us

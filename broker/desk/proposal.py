@@ -130,6 +130,8 @@ def movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movab
         return f"is {transfer.state}"
     if transfer.paused:
         return "paused"
+    if transfer.unheard_us is not None:
+        return "is unheard"
     if transfer.after is not None and transfer.released_us is None:
         return IN_A_CHAIN
     if transfer.duration_us is not None:

@@ -338,6 +338,12 @@ async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
     return {row.state: row.number for row in rows}
 
 
+async def count_unheard(connection: AsyncConnection) -> int:
+    """How many live ones nothing is heard of."""
+    query = select(func.count()).where(transfers.c.unheard_us.is_not(None), transfers.c.state.in_(LIVE))
+    return int((await connection.execute(query)).scalar_one())
+
+
 async def live_by_owner(connection: AsyncConnection) -> dict[str, int]:
     """How many each token has; those without one are left out."""
     query = select(transfers.c.owner, func.count()).where(transfers.c.state.in_(LIVE)).group_by(transfers.c.owner)

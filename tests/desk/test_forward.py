@@ -26,7 +26,7 @@ from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import forward
 from broker.store.session import Database
-from broker.store.transfers import Transfer, get_many
+from broker.store.transfers import Patience, Transfer, get_many
 from tests.conftest import START_US, Clock, Service, _client, checked, running
 from tests.desk.test_model import Broker
 from tests.desk.world import POLICY
@@ -150,7 +150,7 @@ async def test_the_policy_says_who(pulls: Service, request: pytest.FixtureReques
     begun = await pulls.book(100 * SECOND)
     waiting = await pulls.book(100 * SECOND)
     pulls.clock.advance(10)
-    await settle_due(pulls.database, Desk(pulls.database, pulls.clock), pulls.clock(), 60 * US_PER_S)
+    await settle_due(pulls.database, Desk(pulls.database, pulls.clock), pulls.clock(), Patience())
     assert (await shown(pulls, begun))["state"] == "ACTIVE"
     await cancel(pulls, half)
     await quiet(pulls)
@@ -292,7 +292,7 @@ async def test_who_never_comes_leaves_room(service: Service) -> None:
     puller = Puller(service.database, service.clock)
     desk = Desk(service.database, service.clock, freed=puller.freed)
     service.clock.advance(301)
-    assert await settle_due(service.database, desk, service.clock(), 60 * US_PER_S) == 1
+    assert await settle_due(service.database, desk, service.clock(), Patience()) == 1
     async with at_work(desk):
         assert await puller.settle(desk, POLICY) == 1
         assert await puller.settle(desk, POLICY) == 0

@@ -24,11 +24,13 @@ from broker.desk.change import BookRest, Change, Pause, Resume
 from broker.desk.command import Preview
 from broker.desk.desk import Desk
 from broker.desk.due import settle
+from broker.desk.hearing import AssumeLost, GiveBack, Hear, Miss, Withdraw
 from broker.desk.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, Start
 from broker.desk.topology import PutTopology
+from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Patience, Transfer
@@ -54,7 +56,17 @@ DESKS = st.integers(0, 1)
 PLANNED = ("vbls", "vbls", "fbls", "spaghetti", "alap", "vifi")
 OPTIONS = st.sampled_from((NO_OPTIONS, NO_OPTIONS, Options(split=True), Options(paths=1), Options(most_segments=2),
                            Options(split=True, shortest_segment_us=200_000)))  # fmt: skip
-REFUSALS = {"unsupported", "conflict", "infeasible", "invalid", "breaks-promises", "not-found", "no-path", "unknown-node"}
+REFUSALS = {
+    "unheard",
+    "unsupported",
+    "conflict",
+    "infeasible",
+    "invalid",
+    "breaks-promises",
+    "not-found",
+    "no-path",
+    "unknown-node",
+}
 
 
 class Broker(RuleBasedStateMachine):
@@ -67,6 +79,8 @@ class Broker(RuleBasedStateMachine):
         self.clock = Clock()
         self.windows = 0
         self.ids: list[str] = []
+        self.lost = False  # capacity, since the last look
+        self.silent: dict[str, Any] = {}  # unheard ones, with what is booked for them
         self.unjudged: set[str] = set()  # re-booked by what an agent reported, not by what the plan had carried
         self.run(self._open())
 
@@ -162,11 +176,13 @@ class Broker(RuleBasedStateMachine):
     @rule(link=st.sampled_from(("L1", "L2", "L3", "h1~up")), bps=st.sampled_from((0, 200_000_000, 500_000_000, GBIT)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
     def capacity(self, link, bps, desk, replan) -> None:
+        self.lost = True
         self.attempt(ChangeLink(link, "me", lambda present: replace(present, capacity_bps=bps), None, replan, POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3")), begin=SECONDS, length=SECONDS, bps=st.sampled_from((0, 300_000_000)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
     def window(self, link, begin, length, bps, desk, replan) -> None:
+        self.lost = True
         self.windows += 1
         start = self._at(begin)
         record = WindowRecord(f"w{self.windows}", link, start, start + 1 + int(length * US_PER_S), bps, "outage", None)
@@ -179,11 +195,13 @@ class Broker(RuleBasedStateMachine):
 
     @rule(desk=DESKS, link=st.sampled_from(("L1", "L4")), replan=st.booleans())
     def delete(self, desk, link, replan) -> None:
+        self.lost = True
         self.attempt(DeleteLink(link, "me", None, replan, POLICY), desk)
 
     @rule(desk=DESKS, absent=st.sets(st.sampled_from(LINKS), max_size=2), changed=st.sampled_from(CHANGED), replan=st.booleans(),
           prune=st.booleans(), preview=st.booleans())  # fmt: skip
     def topology(self, desk, absent, changed, replan, prune, preview) -> None:
+        self.lost = True
         links = [changed if link.id == changed.id else link for link in LINKS if link not in absent]
         command = PutTopology(links, "me", prune, replan, None, POLICY)
         self.attempt(Preview(command) if preview else command, desk)
@@ -201,6 +219,20 @@ class Broker(RuleBasedStateMachine):
     def jobs(self, seconds: float) -> None:
         self.clock.advance(seconds)
         self.run(settle(self.world.databases[0], self.worker, self.clock(), Patience()))
+
+    @rule(host=st.sampled_from(("h1", "h2")))
+    def hand_out(self, host) -> None:
+        """An agent fetches what it shall do."""
+        self.run(self._tell(host))
+
+    async def _tell(self, host: str) -> None:
+        async with self.world.databases[1].transaction() as connection:
+            await transfers.tell(connection, host, {found.id for found in await transfers.assigned_to(connection, host)})
+
+    @precondition(lambda self: self.ids)
+    @rule(which=which, desk=DESKS, command=st.sampled_from((Hear, Miss, AssumeLost, GiveBack, Withdraw)))
+    def hearing(self, which, desk, command) -> None:
+        self.attempt(command(self.some(which), "me"), desk)
 
     @rule(desk=DESKS, kind=st.sampled_from(FAULTS), volume=VOLUMES, cancel=st.booleans())
     def database_fails(self, desk, kind, volume, cancel) -> None:
@@ -246,6 +278,16 @@ class Broker(RuleBasedStateMachine):
                 assert begin < end and rate > 0
             if State(row.state) in (State.HELD, State.RESERVED) and not row.paused:
                 assert row.segments
+
+    @invariant()
+    def what_is_unheard_keeps_its_booking(self) -> None:
+        """Its sender goes on by the plan that it has. Only capacity that is lost, or an end that somebody told, takes it away."""
+        query = "SELECT id, state, segments, unheard_us FROM transfers WHERE unheard_us IS NOT NULL"
+        now = {row.id: (row.unheard_us, row.segments) for row in self.run(self.world.rows(query))}
+        if not self.lost:
+            for name in self.silent.keys() & now.keys():
+                assert self.silent[name] == now[name], name
+        self.silent, self.lost = now, False
 
 
 @pytest.mark.parametrize("seed", range(2))
