@@ -115,7 +115,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     database = Database(chosen.database_url, chosen.database_pool)
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
-    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen))
+    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time)
     app.state.puller = puller
     app.state.broker = broker = Broker(
         chosen,

@@ -2,7 +2,8 @@
 """Admission: requests become plans, plans become bookings; and the same question without booking (quotes)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,11 +36,14 @@ from broker.planners import PLANNERS
 from broker.planners.signature import JointPlanner
 from broker.store import transfers
 from broker.store.idempotency import Key
+from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
 
 JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
 
 
+# The most asks of one command that one transaction decides on.
+_MOST_AT_ONCE = 1000
 _FIXED_RATE = frozenset({"fbls", "spaghetti", "optimal"})
 
 
@@ -103,40 +107,74 @@ class Ask:
 class Admit:
     """Admit each ask for itself: a result is a list of Transfer or Problem, in the order of `asks`.
 
-    Asks with one joint planner are planned together, where the first of them stands.
+    Asks with one joint planner are planned together, where the first of them stands. Large ones take several transactions, between
+    which others have their turn: `decided` is what came of those before, None where nothing has yet.
     """
 
     asks: Sequence[Ask]
     owner: str
     policy: Policy
     key: Key | None = None
+    decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
 
     def transfer_ids(self) -> Iterable[str]:
-        made_here = {ask.id for ask in self.asks}
-        return {ask.after for ask in self.asks if ask.after is not None} - made_here
+        turn = self._turn()
+        made_here = {self.asks[index].id for index in turn}
+        return {ask.after for index in turn if (ask := self.asks[index]).after is not None} - made_here
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links(self.asks, books)
+        return asked_links([self.asks[index] for index in self._turn()], books)
 
-    def decide(self, batch: Batch) -> list[Transfer | Problem]:
-        results: dict[int, Transfer | Problem] = {}
-        for index, ask in enumerate(self.asks):
-            if index in results:
+    def decide(self, batch: Batch) -> list[Transfer | Problem | None]:
+        """As far as there is time in this transaction, and the first of them at any rate."""
+        results: list[Transfer | Problem | None] = list(self.decided) or [None] * len(self.asks)
+        begun = False
+        for index in self._turn():
+            if results[index] is not None:
                 continue
+            if begun and batch.full():
+                break
+            begun = True
             alike = self._planned_with(index)
             if len(alike) > 1:
                 answers = self._admit_together([self.asks[i] for i in alike], batch)
-                results.update(zip(alike, answers, strict=True))
+                for i, answer in zip(alike, answers, strict=True):
+                    results[i] = answer
             else:
-                results[index] = self._admit(ask, batch)
-        return [results[index] for index in range(len(self.asks))]
+                results[index] = self._admit(self.asks[index], batch)
+        return results
 
-    def answer(self, result: list[Transfer | Problem]) -> Any:
-        return [[r.code, r.detail, r.more] if isinstance(r, Problem) else r.id for r in result]
+    def answer(self, result: list[Transfer | Problem | None]) -> Any:
+        return [[r.code, r.detail, r.more] if isinstance(r, Problem) else None if r is None else r.id for r in result]
 
-    async def recall(self, connection: AsyncConnection, answer: Any) -> list[Transfer | Problem]:
+    async def recall(self, connection: AsyncConnection, answer: Any) -> list[Transfer | Problem | None]:
+        if self.decided and sum(item is not None for item in answer) == sum(item is not None for item in self.decided):
+            return list(self.decided)  # it is our own answer, of the transaction before
         found = await transfers.get_many(connection, [item for item in answer if isinstance(item, str)])
-        return [found[item] if isinstance(item, str) else Problem(*item) for item in answer]
+        return [found[item] if isinstance(item, str) else None if item is None else Problem(*item) for item in answer]
+
+    def rest(self, result: list[Transfer | Problem | None]) -> "Admit | None":
+        """Repeated with its key after a crash it may go on from transfers that have other ids: those that follow them follow them now."""
+        if None not in result:
+            return None
+        ids = {ask.id: made.id for ask, made in zip(self.asks, result, strict=True) if isinstance(made, Transfer)}
+        asks = self.asks
+        if any(new != old for old, new in ids.items()):
+            asks = [ask if ask.after is None else replace(ask, after=ids.get(ask.after, ask.after)) for ask in asks]
+        return replace(self, asks=asks, decided=result)
+
+    def cut_short(self, away: DatabaseAway) -> list[Transfer | Problem | None]:
+        if not self.decided:
+            raise away
+        problem = Problem("unavailable", f"the database went away ({away}) before this one's turn; nothing was booked for it")
+        return [problem if result is None else result for result in self.decided]
+
+    def _turn(self) -> list[int]:
+        """The asks that the next transaction may decide on, at the most: what it locks is for these."""
+        waiting = [index for index, result in enumerate(self.decided or repeat(None, len(self.asks))) if result is None]
+        turn = waiting[:_MOST_AT_ONCE]
+        together = {self.asks[index].planner for index in turn} & JOINT
+        return turn + [i for i in waiting[_MOST_AT_ONCE:] if self.asks[i].planner in together and self.asks[i].after is None]
 
     def _planned_with(self, index: int) -> list[int]:
         """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
@@ -262,6 +300,7 @@ class Quote(Unkeyed):
     ask: Ask
     planners: Sequence[str]
     policy: Policy
+    owner: str = ""
 
     def transfer_ids(self) -> Iterable[str]:
         return () if self.ask.after is None else (self.ask.after,)

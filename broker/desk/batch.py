@@ -13,6 +13,7 @@ from broker.core.units import US_PER_S, round_up
 from broker.desk.books import Booking, Books, Journal, given_back
 from broker.desk.problems import Problem
 from broker.planners.offers import Binding
+from broker.planners.signature import Spent, never
 from broker.store import bookings, events, hosts, transfers
 from broker.store.bookings import LedgerRow
 from broker.store.events import Event
@@ -61,6 +62,9 @@ class Batch:
         self._unexplained: list[tuple[Problem, Binding]] = []
         self._offers_left = _OFFERED
         self._successors: dict[str, list[str]] = {}  # by predecessor; whoever does not wait for it any more is still listed
+        # The desk says when the decisions of this transaction have taken long enough for now, and when searches for offers have.
+        self.full: Callable[[], bool] = never
+        self.spent: Spent = never
         self.know(list(found.values()))
         self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
 
@@ -143,7 +147,7 @@ class Batch:
     def may_offer(self, cost: int = 1) -> bool:
         """Is there time to look for counter-offers to one more refusal?"""
         self._offers_left -= cost
-        return self._offers_left >= 0
+        return self._offers_left >= 0 and not self.spent()
 
     def event(self, event: Event) -> None:
         self._events.append(event)

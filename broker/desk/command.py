@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.store.idempotency import Key
+from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
 
 Result = TypeVar("Result")
@@ -23,6 +24,7 @@ class Command(Protocol[Result_co]):
     """
 
     key: Key | None
+    decided: Any  # what came of it in earlier transactions, empty when there was none
 
     def transfer_ids(self) -> Iterable[str]:
         """Transfers that it reads or changes."""
@@ -40,6 +42,14 @@ class Command(Protocol[Result_co]):
 
     async def recall(self, connection: AsyncConnection, answer: Any) -> Result_co:
         """The result again, from what `answer` kept."""
+        ...
+
+    def rest(self, result: Any) -> "Command[Result_co] | None":
+        """What of it is still to be decided after `result`, in another transaction; None when nothing is."""
+        ...
+
+    def cut_short(self, away: DatabaseAway) -> Result_co:
+        """The result when the rest cannot be decided. Raises `away` where nothing was decided yet."""
         ...
 
 
@@ -88,8 +98,9 @@ def moved_by(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
 
 
 class Unkeyed:
-    """What commands without an idempotency key share."""
+    """What commands without an idempotency key share, which are decided in one transaction."""
 
+    decided: Any = ()
     key: Key | None = None
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
@@ -100,3 +111,9 @@ class Unkeyed:
 
     async def recall(self, connection: AsyncConnection, answer: Any) -> Any:
         raise NotImplementedError
+
+    def rest(self, result: Any) -> Any:  # noqa: ARG002
+        return None
+
+    def cut_short(self, away: DatabaseAway) -> Any:
+        raise away

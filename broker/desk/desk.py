@@ -7,7 +7,6 @@ made on an old version.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from broker.desk.command import Alone, Command, Foreseen, Preview, moved_by
 from broker.desk.locks import Restart, lock, lock_everything
 from broker.desk.outcomes import decide, kept, recall, refused
 from broker.desk.problems import Problem
+from broker.desk.queue import Queue, Work
 from broker.store import bookings, idempotency, refusals
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
@@ -29,19 +29,16 @@ Result = TypeVar("Result")
 
 _RESTARTS = 8
 
-
-class _Work:
-    __slots__ = ("command", "future")
-
-    def __init__(self, command: Any, future: asyncio.Future[Any]) -> None:
-        self.command = command
-        self.future = future
+# Everybody else waits while one transaction's commands are decided: after so long no further one is begun, and after twice as long no
+# more counter-offers are looked for.
+_SLICE_S = 0.05
 
 
 class Desk:
     """`run` it in one task; `submit` from any number of others. `announce` hears which hosts and whether anything was committed.
 
-    `freed` hears on which links more is free than before, at whatever instant; it must return at once.
+    `freed` hears on which links more is free than before, at whatever instant; it must return at once. `busy_s` says how long this
+    process has been computing: by it one transaction's decisions are cut short, so that others get their turn.
     """
 
     def __init__(
@@ -52,6 +49,7 @@ class Desk:
         batch_size: int = 512,
         freed: Callable[[set[str]], None] | None = None,
         policy: Policy | None = None,
+        busy_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.books = Books()
         self._database = database
@@ -60,14 +58,25 @@ class Desk:
         self._freed = freed
         self._policy = policy or Policy()
         self._batch_size = batch_size
-        self._queue: deque[_Work] = deque()
+        self._busy_s = busy_s
+        self._queue = Queue()
         self._ready = asyncio.Event()
 
     async def submit(self, command: Command[Result] | Alone[Result] | Preview[Result]) -> Result:
         """The command's result once it is committed; of a preview, the result it would have. Raises its Problem, or DatabaseAway."""
-        decided = await self._decided(command)
-        result: Result = decided.result if isinstance(decided, Foreseen) else decided
-        return result
+        if isinstance(command, Alone | Preview):
+            decided = await self._decided(command)
+            result: Result = decided.result if isinstance(decided, Foreseen) else decided
+            return result
+        while True:
+            try:
+                result = await self._decided(command)
+            except DatabaseAway as away:
+                return command.cut_short(away)
+            rest = command.rest(result)
+            if rest is None:
+                return result
+            command = rest  # at the end of the queue: others have their turn first
 
     async def foresee(self, command: Command[Result]) -> Foreseen[Result]:
         """What a command would do, without doing it. Raises what it would raise."""
@@ -75,8 +84,8 @@ class Desk:
         return foreseen
 
     async def _decided(self, command: Any) -> Any:
-        work = _Work(command, asyncio.get_running_loop().create_future())
-        self._queue.append(work)
+        work = Work(command, asyncio.get_running_loop().create_future())
+        self._queue.put(work)
         self._ready.set()
         # A caller that goes away does not take back what is being decided.
         return await asyncio.shield(work.future)
@@ -89,7 +98,7 @@ class Desk:
     async def run(self) -> None:
         while True:
             await self._ready.wait()
-            batch = self._next_batch()
+            batch = self._queue.take(self._batch_size)
             if not self._queue:
                 self._ready.clear()
             await self._settle(batch)
@@ -101,28 +110,7 @@ class Desk:
             heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.books.records.items()}
             await self.books.catch_up(connection, heads, self._clock())
 
-    def _next_batch(self) -> list[_Work]:
-        """First come, first served; a second use of one idempotency key waits for the next batch, where the first is known."""
-        chosen: list[_Work] = []
-        waiting: list[_Work] = []
-        keys: set[tuple[str, str]] = set()
-        while self._queue and len(chosen) < self._batch_size:
-            if isinstance(self._queue[0].command, Alone | Preview):
-                if not chosen:
-                    return [self._queue.popleft()]
-                break
-            work = self._queue.popleft()
-            key = work.command.key
-            if key is not None and key[:2] in keys:
-                waiting.append(work)
-                continue
-            if key is not None:
-                keys.add(key[:2])
-            chosen.append(work)
-        self._queue.extendleft(reversed(waiting))
-        return chosen
-
-    async def _settle(self, batch: list[_Work]) -> None:
+    async def _settle(self, batch: list[Work]) -> None:
         try:
             if isinstance(batch[0].command, Preview):
                 await self._rehearse(batch[0])
@@ -144,7 +132,7 @@ class Desk:
             log.exception("the desk failed on a batch of %d", len(batch))
             _fail(batch, error)
 
-    async def _transact(self, batch: list[_Work]) -> None:
+    async def _transact(self, batch: list[Work]) -> None:
         every_link = False
         for _ in range(_RESTARTS):
             try:
@@ -159,7 +147,8 @@ class Desk:
                 log.exception("a ledger version was taken; planning again")
                 self._forget_books()
                 continue
-            for work, outcome in zip(batch, outcomes, strict=True):
+            self._put_back(batch[len(outcomes) :])
+            for work, outcome in zip(batch, outcomes, strict=False):
                 if work.future.cancelled():
                     continue
                 if isinstance(outcome, BaseException):
@@ -171,29 +160,40 @@ class Desk:
             return
         raise DatabaseAway("the network keeps changing; try again")
 
-    async def _attempt(self, batch: list[_Work], every_link: bool) -> tuple[list[Any], set[str], bool]:
-        """One try: (result or exception per command, hosts with new assignments, was anything written)."""
+    async def _attempt(self, batch: list[Work], every_link: bool) -> tuple[list[Any], set[str], bool]:
+        """One try: (result or exception per command, hosts with new assignments, was anything written).
+
+        The last commands have no outcome where deciding on the others took long.
+        """
         working: Batch | None = None
         try:
             async with self._database.transaction() as connection:
                 keys = [work.command.key for work in batch if work.command.key is not None]
                 known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
                 working = await lock(connection, self.books, [w.command for w in batch], self._clock, every_link)
-                outcomes = []
-                answers = []
+                self._bound(working)
+                outcomes: list[Any] = []
+                decided: list[tuple[Any, Any]] = []
                 for work in batch:
+                    if outcomes and working.full():
+                        break
                     command = work.command
                     before = known.get(command.key[:2]) if command.key else None
                     if before is not None:
-                        outcomes.append(await recall(connection, command, before))
-                        continue
-                    outcome = decide(command, working, self._policy)
-                    outcomes.append(outcome)
-                    if command.key is not None:
-                        answers.append((command.key, command, outcome))
+                        outcome = await recall(connection, command, before)
+                        if not command.decided or outcome != command.decided:
+                            outcomes.append(
+                                outcome
+                            )  # somebody else's answer: whatever it leaves to be decided is for another transaction
+                            continue
+                    outcomes.append(decide(command, working, self._policy))
+                    decided.append((command, outcomes[-1]))
                 await working.write(connection)
-                await refusals.append(connection, working.now_us, refused([w.command for w in batch], outcomes, known))
-                await idempotency.remember(connection, [(key, kept(command, outcome)) for key, command, outcome in answers])
+                await refusals.append(connection, working.now_us, refused(decided))
+                answers = [(command.key, kept(command, outcome)) for command, outcome in decided if command.key is not None]
+                await idempotency.remember(connection, answers)
+                undecided = [work.command.key for work in batch[len(outcomes) :] if work.command.key is not None]
+                await idempotency.give_back(connection, [key for key in undecided if key[:2] not in known])
         except BaseException:
             if working is not None:
                 working.journal.undo()
@@ -202,7 +202,17 @@ class Desk:
         self._tell_freed(working)
         return outcomes, working.touched, working.wrote
 
-    async def _transact_alone(self, work: _Work) -> None:
+    def _bound(self, working: Batch) -> None:
+        begin = self._busy_s()
+        working.full = lambda: self._busy_s() - begin >= _SLICE_S
+        working.spent = lambda: self._busy_s() - begin >= 2 * _SLICE_S
+
+    def _put_back(self, works: Sequence[Work]) -> None:
+        if works:
+            self._queue.put_back(works)
+            self._ready.set()
+
+    async def _transact_alone(self, work: Work) -> None:
         """A change of the network: with every link locked, and with the books read anew whenever it does not commit."""
         books = self.books
         try:
@@ -226,7 +236,7 @@ class Desk:
             work.future.set_result(result)
         self._announce(batch.touched)
 
-    async def _rehearse(self, work: _Work) -> None:
+    async def _rehearse(self, work: Work) -> None:
         """Decide on a preview's command, and forget it all but for the answer."""
         command = work.command.command
         every_link = False
@@ -255,6 +265,7 @@ class Desk:
         try:
             async with self._database.rehearsal() as connection:
                 working = await lock(connection, self.books, [command], self._clock, every_link)
+                self._bound(working)
                 outcome = decide(command, working, self._policy)
                 await working.explain_refusals(connection)
                 return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, moved_by(command, working))
@@ -287,7 +298,7 @@ class Desk:
         self.books.records = records
 
 
-def _fail(batch: list[_Work], error: BaseException) -> None:
+def _fail(batch: list[Work], error: BaseException) -> None:
     for work in batch:
         if not work.future.done():
             work.future.set_exception(error)

@@ -16,13 +16,15 @@ from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.problems import Problem
 from broker.planners.offers import CounterOffer, binding, counter_offer
-from broker.planners.signature import JointPlanner, Planner
+from broker.planners.signature import JointPlanner, OutOfBudget, Planner
 
 # An offer holds for a hundredth of the time that is asked about, within these bounds: for programs that ask again at once, and for people.
 _SHORTEST_US, _LONGEST_US = US_PER_S // 4, 30 * US_PER_S
 
 # Of counter-offers by planners that run a solver for each try, against those of the others.
 _COST_OF_A_SOLVER = 16
+
+_OMITTED = "the time for looking for offers was used up: ask again alone, by POST /v1/quotes, or with fewer paths"
 
 Changes = Mapping[str, Any]
 
@@ -50,8 +52,7 @@ class _Offer(NamedTuple):
 def explained(problem: Problem, request: Request, planner: Planner, batch: Batch, question: Question) -> Problem:
     """`problem` with `counter_offers` and `binding`."""
     try:
-        if batch.may_offer(_COST_OF_A_SOLVER if isinstance(planner, JointPlanner) else 1):
-            problem.more["counter_offers"] = list(_Bargain(planner, request, batch, question).offers())
+        problem.more |= _offers(planner, request, batch, question)
         where = binding(request, batch.books.network, batch.calendars)
     except NotLocked:  # an offer over another path than those of the request: nothing is known of it here
         where = None
@@ -62,6 +63,20 @@ def explained(problem: Problem, request: Request, planner: Planner, batch: Batch
             "reservations": [],
         }
     return batch.explain(problem, where)
+
+
+def _offers(planner: Planner, request: Request, batch: Batch, question: Question) -> dict[str, Any]:
+    """`counter_offers`, as many as there is time for; where some are missing, `offers_omitted` says so."""
+    found: list[dict[str, Any]] = []
+    more: dict[str, Any] = {"counter_offers": found}
+    try:
+        if not batch.may_offer(_COST_OF_A_SOLVER if isinstance(planner, JointPlanner) else 1):
+            raise OutOfBudget
+        for offer in _Bargain(planner, request, batch, question).offers():
+            found.append(offer)
+    except OutOfBudget:
+        more["offers_omitted"] = _OMITTED
+    return more
 
 
 class _Bargain:
@@ -122,7 +137,7 @@ class _Bargain:
         return replace(late, deadline_us=deadline)
 
     def _counter_offer(self, request: Request) -> CounterOffer:
-        return counter_offer(self._planner, request, self._batch.books.network, self._batch.calendars)
+        return counter_offer(self._planner, request, self._batch.books.network, self._batch.calendars, self._batch.spent)
 
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""
@@ -165,5 +180,7 @@ class _Bargain:
             request = self._question.again(changes, now_us)
         except Problem:
             return None
+        if self._batch.spent():
+            raise OutOfBudget
         answer = self._planner.plan(request, self._batch.books.network, self._batch.calendars, fewest_rows=True)
         return answer if isinstance(answer, Plan) and answer.finish_us <= MAX_TIME_US else None

@@ -3,7 +3,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -43,18 +44,18 @@ def decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
         return result
 
 
-def refused(commands: Sequence[Any], outcomes: Sequence[Any], known: Mapping[Any, Any]) -> Counter[tuple[str, str]]:
+def refused(decided: Sequence[tuple[Command[Any], Any]]) -> Counter[tuple[str, str]]:
     """How many requests were refused now, by (planner, code of the problem)."""
     counted: Counter[tuple[str, str]] = Counter()
-    for command, outcome in zip(commands, outcomes, strict=True):
-        if not isinstance(command, Admit) or (command.key is not None and command.key[:2] in known):
+    for command, outcome in decided:
+        if not isinstance(command, Admit):
             continue
         results = [outcome] * len(command.asks) if isinstance(outcome, Problem) else outcome
         if isinstance(results, list):
             counted.update(
                 (ask.planner if ask.planner in PLANNERS else "unknown", result.code)
-                for ask, result in zip(command.asks, results, strict=True)
-                if isinstance(result, Problem)
+                for ask, result, before in zip(command.asks, results, command.decided or repeat(None), strict=False)
+                if before is None and isinstance(result, Problem)
             )
     return counted
 

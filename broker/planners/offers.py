@@ -17,7 +17,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
 from broker.planners.binding import Binding, binding
 from broker.planners.fbls import Fbls
-from broker.planners.signature import MOST_STRETCHES, Calendars, JointPlanner, Planner, next_lower_rate
+from broker.planners.signature import MOST_STRETCHES, Calendars, JointPlanner, OutOfBudget, Planner, Spent, never, next_lower_rate
 
 Stretch = tuple[int, int]  # first and last value, both included
 
@@ -38,9 +38,12 @@ class CounterOffer:
     longest_duration_us: int | None = None
 
 
-def counter_offer(planner: Planner, request: Request, network: Network, calendars: Calendars) -> CounterOffer:
-    """For a request that `planner` has refused. Planners that take requests together offer no rates: each try may be a solver's run."""
-    asked = _Asked(planner, request, network, calendars)
+def counter_offer(planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent = never) -> CounterOffer:
+    """For a request that `planner` has refused. Planners that take requests together offer no rates: each try may be a solver's run.
+
+    Raises OutOfBudget as soon as `spent` says so: half a search offers nothing.
+    """
+    asked = _Asked(planner, request, network, calendars, spent)
     volume = planner.largest_volume(request, network, calendars) if request.deadline_us is not None else 0
     if isinstance(planner, JointPlanner):
         return CounterOffer(asked.earliest_finish(), volume or None)
@@ -56,13 +59,16 @@ def counter_offer(planner: Planner, request: Request, network: Network, calendar
 class _Asked:
     """A refused request, to be asked again with something else in it."""
 
-    def __init__(self, planner: Planner, request: Request, network: Network, calendars: Calendars) -> None:
+    def __init__(self, planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent) -> None:
+        self._spent = spent
         self._planner = planner
         self._request = request
         self._network = network
         self._calendars = calendars
 
     def _plan(self, **changes: int | None) -> Plan | None:
+        if self._spent():
+            raise OutOfBudget
         request = replace(self._request, **changes)  # type: ignore[arg-type]
         answer = self._planner.plan(request, self._network, self._calendars)
         return answer if isinstance(answer, Plan) else None

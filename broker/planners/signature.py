@@ -2,7 +2,7 @@
 """The one signature of all planners, and what they share: which paths, which rates, until when."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from broker.core.calendar import Calendar
@@ -12,11 +12,21 @@ from broker.core.request import Request
 from broker.core.units import MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up
 
 Calendars = Mapping[str, Calendar]
+Spent = Callable[[], bool]  # has a search used up what it may cost? Whoever reads a clock says so
 
 _BITS_PER_BYTE = MICROBITS_PER_BYTE // US_PER_S
 # How many rates of links are walked past when an offer is looked for, beginning with the nearest to what was asked: most networks have few.
 MOST_STRETCHES = 64
 _MOST_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
+
+
+def never() -> bool:
+    """Of a search without bounds."""
+    return False
+
+
+class OutOfBudget(Exception):
+    """A search has used up what it may cost."""
 
 
 class Planner(Protocol):

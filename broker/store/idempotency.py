@@ -33,6 +33,10 @@ _ANSWER = text("""
     FROM unnest(CAST(:owners AS text[]), CAST(:keys AS text[]), CAST(:answers AS text[])) AS new(owner, key, answer)
     WHERE k.owner = new.owner AND k.key = new.key""")
 
+_GIVE_BACK = text("""
+    DELETE FROM idempotency_keys k USING unnest(CAST(:owners AS text[]), CAST(:keys AS text[])) AS given(owner, key)
+    WHERE k.owner = given.owner AND k.key = given.key""")
+
 
 async def claim(connection: AsyncConnection, keys: Sequence[Key], now_us: int) -> dict[tuple[str, str], Known]:
     """Claim the keys that are new; return those that were used before, with what was answered.
@@ -63,3 +67,9 @@ async def remember(connection: AsyncConnection, answers: Sequence[tuple[Key, Any
             "answers": [orjson.dumps(answer).decode() for _, answer in answers],
         }
         await connection.execute(_ANSWER, parameters)
+
+
+async def give_back(connection: AsyncConnection, keys: Sequence[Key]) -> None:
+    """Of keys that this transaction has claimed, those that it decides nothing on after all."""
+    if keys:
+        await connection.execute(_GIVE_BACK, {"owners": [key.owner for key in keys], "keys": [key.key for key in keys]})

@@ -102,6 +102,11 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
     return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates)
 
 
+async def _admitted(broker: Broker, caller: Principal, asked: Sequence[Ask], key: Key | None) -> list[Transfer | Problem]:
+    results = await broker.desk.submit(await _admission(broker, caller, asked, key))
+    return [result for result in results if result is not None]  # the desk goes on until none is undecided
+
+
 def _key(principal: Principal, given: str | None, body: bytes, route: str) -> Key | None:
     return None if given is None else Key(principal.id, given, hashlib.sha256(route.encode() + b"\0" + body).digest())
 
@@ -129,7 +134,7 @@ async def submit(
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
         asked = await _judged([ask(body, broker.new_id("tr"))], broker)
-        results = await broker.desk.submit(await _admission(broker, caller, asked, key))
+        results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     result = results[0]
     if isinstance(result, Problem):
@@ -146,7 +151,7 @@ async def submit_batch(
     body: Annotated[list[TransferRequest], Body(min_length=1)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Book many transfers in one transaction, each for itself: the answer has a status per item, in order.
+    """Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
 
     Those with one joint planner (vifi, optimal) are planned together.
     """
@@ -159,18 +164,18 @@ async def submit_batch(
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
         asked = await _judged(asks(body, [broker.new_id("tr") for _ in body]), broker)
-        results = await broker.desk.submit(await _admission(broker, caller, asked, key))
+        results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     records = broker.desk.books.records
     return render.answer({"items": [render.batch_item(result, records) for result in results]})
 
 
 @router.post("/quotes", response_model=QuotesOut, responses=REFUSALS)
-async def quote(body: QuoteRequest, broker: BrokerDependency, _: Reader) -> Response:
+async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
-    planners = list(PLANNERS) if body.planners == ["*"] else body.planners or [body.planner]
+    planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
     asked = await _judged([ask(body, "quote")], broker)
-    answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy))
+    answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, caller.id))
     records = broker.desk.books.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
     return render.answer({"quotes": shown})
