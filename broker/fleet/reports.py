@@ -89,11 +89,11 @@ async def take(
             ignored.append((report, *refusal))
     async with database.transaction() as connection:
         new = await hosts.insert_reports(connection, accepted)
-        if complete:
-            await hosts.said_all(connection, host, now_us)
         signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
         await events.append(connection, [_signal(report) for report in signals])
         await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
+        if complete:  # last: the order of locks is that of the desks, transfers before hosts
+            await hosts.said_all(connection, host, now_us)
         host_now = await hosts.get(connection, host)
     return Taken(accepted, ignored, host_now.revision if host_now else 0)
 

@@ -317,3 +317,22 @@ async def test_the_reports_of_many_transfers_are_few_transactions(service: Servi
         reports = [{"transfer_id": t["id"], "sequence": n, "at": at, "kind": kind} for t in booked for n, kind in kinds]
         assert len((await f.send("h1", *reports))["accepted"]) == 100
         assert sum(batches) == 50 and len(batches) <= 3, batches
+
+
+async def test_reports_and_the_desk_lock_in_one_order(service: Service) -> None:
+    """Transfers before hosts: progress that is noted while the same transfers change must not end in a deadlock, which is a 503."""
+    async with fleet(service) as f:
+        booked = [await f.book(volume_bytes=1000) for _ in range(8)]
+        await f.document("h1")
+        at = format_time(service.clock.now_us)
+
+        async def change(transfer: dict[str, Any], label: str) -> None:
+            checked(await service.client.patch(f"/v1/transfers/{transfer['id']}", json={"label": label}))
+
+        for sequence in range(1, 16):
+            reports = [
+                {"transfer_id": t["id"], "sequence": sequence, "at": at, "kind": "progress", "bytes": sequence} for t in booked
+            ]
+            await asyncio.gather(
+                heartbeat(f, "h1", reports=reports, complete=True), *(change(transfer, f"{sequence}") for transfer in booked)
+            )
