@@ -21,12 +21,12 @@ AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/inte
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 # What failed is played again by itself, at most twice (.ci/pytest; gotestsum). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
-ALONE := $(wildcard tests/chaos tests/lab tests/agents tests/demo)
+ALONE := $(wildcard tests/abuse tests/chaos tests/lab tests/agents tests/demo)
 WHOLE := tests/embedded
 # A browser and a whole broker for each of two processes; Playwright's loop shares its process with no other.
 BROWSER := tests/dashboard
 
-.PHONY: help setup tools build dashboard up demo test check bench screenshots experiment-endhost packages fmt lint types imports contract web vet
+.PHONY: help setup tools build dashboard up demo test check bench abuse screenshots experiment-endhost packages fmt lint types imports contract web vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
@@ -63,6 +63,9 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 
 bench: build ## figures, as one JSON object
 	@exec $(BIN)/python -m tests.bench
+
+abuse: setup ## every attack beside a normal client: its worst wait and the memory of the API; figures into FIGURES=abuse.json
+	@$(BIN)/python -m pytest -q -s tests/abuse --abuse-figures $(or $(FIGURES),abuse.json)
 
 screenshots: build tools ## pictures of every page of the dashboard, with data, into docs/dashboard
 	@exec $(BIN)/python -m tests.dashboard.screenshots
