@@ -198,3 +198,30 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		_ = conn.Close()
 	}
 }
+
+// Who connects and says nothing is let go, and its place is free for a command.
+func TestASilentLineIsLetGo(t *testing.T) {
+	path := Path(t.TempDir())
+	server, err := Listen(path, "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.patience = 20 * time.Millisecond
+	go server.Serve(&daemon{received: make(chan struct{}, 1)})
+	t.Cleanup(server.Close)
+	silent, err := Dial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for err == nil { // a refusal, then the end
+		_, _, err = silent.Receive()
+	}
+	until(t, "its place is free", func() bool { return server.speaking() == 0 })
+}
+
+func (s *Server) speaking() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lines)
+}

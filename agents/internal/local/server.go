@@ -13,10 +13,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // mostLines bounds how many may speak at once: a command each.
 const mostLines = 1024
+
+// firstWord is how long who has connected may take to say what it wants: silent lines must not fill the places of commands.
+const firstWord = 10 * time.Second
 
 // Daemon is what answers on the socket; package agent is it.
 type Daemon interface {
@@ -35,6 +39,7 @@ type Server struct {
 	lines    map[*Line]bool
 	closed   bool
 	serving  sync.WaitGroup
+	patience time.Duration // firstWord; tests have less
 }
 
 // Listen makes the socket, for the agent's own user; with a group, for its members as well. An old one is replaced: the
@@ -71,7 +76,7 @@ func Listen(path, group string, log *slog.Logger) (*Server, error) {
 		_ = os.Remove(hidden)
 		return nil, err
 	}
-	return &Server{listener: listener, log: log, lines: map[*Line]bool{}}, nil
+	return &Server{listener: listener, log: log, lines: map[*Line]bool{}, patience: firstWord}, nil
 }
 
 func open(hidden, path string, gid int) error {
@@ -108,6 +113,7 @@ func (s *Server) Serve(d Daemon) {
 		}
 		line := NewLine(conn)
 		if !s.add(line) {
+			s.log.Warn("too many conversations on the local socket, refused one", "limit", mostLines)
 			line.Close()
 			continue
 		}
@@ -123,7 +129,9 @@ func (s *Server) first(d Daemon, line *Line) {
 	if err != nil {
 		return
 	}
+	_ = line.conn.SetReadDeadline(time.Now().Add(s.patience))
 	m, _, err := line.Receive()
+	_ = line.conn.SetReadDeadline(time.Time{})
 	switch {
 	case err != nil:
 		_ = line.Send(Message{Refused: &Refusal{"malformed", err.Error()}}, -1)

@@ -18,20 +18,15 @@ import (
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
-const (
-	// maxStrangers bounds the connections that have not proved anything yet; each costs a goroutine and 20 KB for at
-	// most handshakeTimeout.
-	maxStrangers = 64
-	// maxSessions bounds those that have.
-	maxSessions = 256
-)
+// maxSessions bounds the connections that have proved to belong to a transfer.
+const maxSessions = 256
 
 // Listener accepts data channels and hands them to the receivers they prove to belong to.
 type Listener struct {
 	socket    net.Listener
 	tls       *tls.Config
 	log       *slog.Logger
-	strangers chan struct{}
+	strangers *strangers
 	sessions  chan struct{}
 
 	mu        sync.Mutex
@@ -46,7 +41,7 @@ func Listen(address string, config *tls.Config, log *slog.Logger) (*Listener, er
 	}
 	l := &Listener{
 		socket: socket, tls: config, log: log, receivers: map[string]*Receiver{},
-		strangers: make(chan struct{}, maxStrangers), sessions: make(chan struct{}, maxSessions),
+		strangers: newStrangers(log), sessions: make(chan struct{}, maxSessions),
 	}
 	go l.accept()
 	return l, nil
@@ -99,20 +94,14 @@ func (l *Listener) accept() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		select {
-		case l.strangers <- struct{}{}:
-			go l.meet(conn.(*net.TCPConn))
-		default:
-			_ = conn.Close()
-		}
+		go l.meet(conn.(*net.TCPConn), l.strangers.greet(conn))
 	}
 }
 
 // meet gives a stranger a short time to prove itself.
-func (l *Listener) meet(plain *net.TCPConn) {
+func (l *Listener) meet(plain *net.TCPConn, who *stranger) {
 	defer plain.Close()
-	stranger := sync.OnceFunc(func() { <-l.strangers })
-	defer stranger()
+	defer l.strangers.leave(who)
 	_ = plain.SetDeadline(time.Now().Add(handshakeTimeout))
 	_ = tcpsock.KeepAlive(plain)
 	var conn net.Conn = plain
@@ -133,7 +122,9 @@ func (l *Listener) meet(plain *net.TCPConn) {
 		l.log.Warn("too many data channels", "limit", maxSessions)
 		return
 	}
-	stranger()
+	if !l.strangers.leave(who) {
+		return // closed a moment ago: its sender comes again
+	}
 	r.serve(c, hello, challenge)
 }
 
