@@ -184,7 +184,7 @@ class Admit:
         return [i for i, other in enumerate(self.asks) if other.planner == ask.planner and other.after is None]
 
     def _refuse_orphan(self, ask: Ask, batch: Batch) -> None:
-        if ask.after in batch.transfers:
+        if ask.after is None or ask.after in batch.transfers:
             return
         for index, other in enumerate(self.asks):
             if other.id == ask.after:
