@@ -26,7 +26,7 @@ WHOLE := tests/embedded
 # A browser and a whole broker for each of two processes; Playwright's loop shares its process with no other.
 BROWSER := tests/dashboard
 
-.PHONY: help setup tools build dashboard up demo test check bench abuse screenshots experiment-endhost packages fmt lint types imports contract web vet
+.PHONY: help setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages fmt lint types imports contract web vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
@@ -37,7 +37,10 @@ tools: ## what tests run beside our own: rsync, rclone, iperf3, ... in network n
 	@.ci/lab-tools
 	@.ci/browser
 
-build: setup $(AGENT) dashboard ## build the agent, the gateway and the dashboard
+build: setup $(AGENT) dashboard scans ## build the agent, the gateway, the dashboard and the machine code of the scans
+
+scans: setup ## compile the scans of gamma(t), when their sources have changed
+	@flock Makefile $(BIN)/python -m broker.machine_code
 
 dashboard: setup ## build the dashboard, when its sources have changed
 	@flock Makefile $(BIN)/python packaging/dashboard.py
@@ -61,8 +64,8 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'alone: .ci/pytest $(ALONE)' \
 	  'go: cd agents && PATH=$(CURDIR)/$(BIN):$$PATH $(GO) tool gotestsum --format pkgname --rerun-fails=2 --rerun-fails-max-failures=8 --packages=./... -- -p 1'
 
-bench: build ## figures, as one JSON object
-	@exec $(BIN)/python -m tests.bench
+bench: build tools ## figures, as one JSON object; progress on stderr. PARTS="planner memory" measures these alone
+	@exec $(BIN)/python -m tests.bench $(PARTS)
 
 abuse: setup ## every attack beside a normal client: its worst wait and the memory of the API; figures into FIGURES=abuse.json
 	@$(BIN)/python -m pytest -q -s tests/abuse --abuse-figures $(or $(FIGURES),abuse.json)

@@ -3,14 +3,13 @@
 
 import asyncio
 import contextlib
-import functools
-import gc
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from fastapi import FastAPI
 
+from broker import machine_code, memory
 from broker.api import errors
 from broker.api.arrival import Arrival
 from broker.api.context import Broker, policy_of
@@ -47,9 +46,6 @@ from broker.settings import Settings, settings
 from broker.store.session import Database, DatabaseAway
 
 VERSION = "0.1.0"
-
-# A batch of a thousand admissions makes some 30,000 objects, none of them in cycles.
-_GC_THRESHOLD = 50_000
 
 
 def wall_clock() -> int:
@@ -96,14 +92,6 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     return app
 
 
-@functools.cache  # once for each process
-def _settle_memory() -> None:
-    """What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD, 20, 50)
-
-
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     chosen: Settings = app.state.settings
@@ -130,11 +118,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         AgentFiles(chosen.agent_files),
         Nudge(chosen.redis_url),
     )
+    await asyncio.to_thread(machine_code.make)
     warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
-    _settle_memory()
-    parts = (desk.run(), puller.run(desk, broker.policy), wakeups.run())
+    memory.settle()
+    parts = (desk.run(), puller.run(desk, broker.policy), wakeups.run(), memory.give_back())
     tasks = [asyncio.create_task(part) for part in parts]
     try:
         yield

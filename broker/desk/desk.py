@@ -98,10 +98,10 @@ class Desk:
     async def run(self) -> None:
         while True:
             await self._ready.wait()
-            batch = self._queue.take(self._batch_size)
+            # No name for it here: while nobody asks for anything, the last batch would stay in memory, tens of thousands of transfers.
+            await self._settle(self._queue.take(self._batch_size))
             if not self._queue:
                 self._ready.clear()
-            await self._settle(batch)
 
     async def warm_up(self) -> None:
         """Load the network and every calendar before the first request asks for them."""

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, verify
@@ -35,6 +37,7 @@ def warm_up() -> None:
     network, calendars = Network(links), {link.id: Calendar(link.capacity()) for link in links}
     for calendar in calendars.values():
         calendar.book(0, 1_000_000, 1)
+        calendar.book_all(*np.array([[0], [1_000_000], [0]]))  # what another desk has booked
     for request in _warm_up_requests():
         for planner in PLANNERS.values():
             if isinstance(planner, Optimal):

@@ -220,11 +220,11 @@ class Bookings(NamedTuple):
     deltas: Int64Array
 
 
-_SINCE = text("""
-    SELECT ledger.link_id, begin_us, end_us, delta_bps
-    FROM unnest(CAST(:ids AS text[]), CAST(:versions AS bigint[]), CAST(:heads AS bigint[])) AS have(link_id, version, head)
+_SINCE = """
+    SELECT have.position, begin_us, end_us, delta_bps
+    FROM unnest(%(ids)s::text[], %(versions)s::bigint[], %(heads)s::bigint[]) WITH ORDINALITY AS have(link_id, version, head, position)
     JOIN ledger ON ledger.link_id = have.link_id AND ledger.version > have.version AND ledger.version <= have.head
-    WHERE end_us > :from_us""")
+    WHERE end_us > %(from_us)s"""
 
 
 async def since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]], from_us: int) -> dict[str, Bookings]:
@@ -232,16 +232,14 @@ async def since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]
 
     The upper end matters to callers without locks: what is appended while they read must not be counted now and again later.
     """
+    ids = list(spans)
     versions, heads = zip(*spans.values(), strict=True)
-    values = {"ids": list(spans), "versions": list(versions), "heads": list(heads), "from_us": from_us}
-    result = await connection.execute(_SINCE, values)
-    columns: dict[str, tuple[list[int], list[int], list[int]]] = {}
-    for link_id, begin, end, delta in result:
-        begins, ends, deltas = columns.setdefault(link_id, ([], [], []))
-        begins.append(begin)
-        ends.append(end)
-        deltas.append(delta)
-    return {link_id: Bookings(*(np.array(column, np.int64) for column in three)) for link_id, three in columns.items()}
+    values = {"ids": ids, "versions": list(versions), "heads": list(heads), "from_us": from_us}
+    rows = await bulk.integers(connection, _SINCE, values, columns=4)
+    rows = rows[:, np.argsort(rows[0], kind="stable")]
+    positions, firsts = np.unique(rows[0], return_index=True)
+    parts = np.split(rows[1:], firsts[1:], axis=1)
+    return {ids[position - 1]: Bookings(*part) for position, part in zip(positions, parts, strict=False)}
 
 
 _HOLDERS = text("""

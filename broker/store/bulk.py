@@ -9,13 +9,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 import psycopg
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.scans import Int64Array
+
 Row = Sequence[Any]
 
+# Signature, flags, and the length of an extension that nobody has made yet.
+_COPY_HEADER = 19
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
@@ -32,6 +37,21 @@ async def execute(connection: AsyncConnection, statement: str, values: Mapping[s
     """One statement with %(name)s parameters; its rows, if it returns any."""
     cursor = await driver(connection).execute(statement.encode(), values)
     return list(await cursor.fetchall()) if cursor.description is not None else []
+
+
+async def integers(connection: AsyncConnection, query: str, values: Mapping[str, Any], columns: int) -> Int64Array:
+    """What a query of bigints answers, a row for each of its columns: by COPY, for a hundred thousand rows of objects take 40 MB."""
+    data = bytearray()
+    async with (
+        driver(connection).cursor() as cursor,
+        cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)".encode(), values) as pipe,
+    ):
+        while piece := await pipe.read():
+            data += piece
+    # A tuple is a count of fields and each field after its length; a header is before them, and a count of -1 after.
+    row = np.dtype([("fields", ">i2"), ("columns", [("length", ">i4"), ("value", ">i8")], columns)])
+    rows = np.frombuffer(data, row, (len(data) - _COPY_HEADER - 2) // row.itemsize, _COPY_HEADER)
+    return rows["columns"]["value"].T.astype(np.int64)
 
 
 async def append(connection: AsyncConnection, table: Table, columns: tuple[str, ...], rows: Sequence[Row]) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import uvloop
@@ -25,9 +25,14 @@ from tests.postgres import Server, temporary_server
 _LINKS = 8
 
 
+class Api(NamedTuple):
+    port: int
+    pid: int
+
+
 @contextmanager
-def server(database_url: str) -> Iterator[int]:
-    """One API process (`bwb serve`'s settings); yields its port."""
+def server(database_url: str) -> Iterator[Api]:
+    """One API process (`bwb serve`'s settings)."""
     port = free_port()
     environment = {
         **os.environ,
@@ -47,7 +52,7 @@ def server(database_url: str) -> Iterator[int]:
                     break
             except httpx.TransportError:
                 time.sleep(0.05)
-        yield port
+        yield Api(port, process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -72,7 +77,7 @@ def body(number: int) -> bytes:
     ).encode()
 
 
-async def _prepare(database_url: str, port: int) -> str:
+async def prepare(database_url: str, port: int) -> str:
     database = Database(database_url)
     every = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
     _, token = await tokens.create(database, time.time_ns() // 1000, name="bench", scopes=every, actor="bench")
@@ -102,10 +107,10 @@ def measure(seconds: float = 5.0) -> dict[str, Any]:
 
 def _measure(postgres: Server, seconds: float) -> dict[str, Any]:
     url = postgres.new_database()
-    with server(url) as port:
+    with server(url) as (port, _):
 
         async def all_of_it() -> dict[str, Any]:
-            token = await _prepare(url, port)
+            token = await prepare(url, port)
             await _singles(port, token, "/v1/transfers", 1.0)
             no_op = await _singles(port, token, "/v1/no-op", seconds)
             single = await _singles(port, token, "/v1/transfers", seconds)

@@ -30,7 +30,7 @@ _LINK = "many-steps"
 
 def measure() -> dict[str, Any]:
     if chromium.executable() is None:
-        return {"skipped": "no chromium on PATH"}
+        return {"skipped": "no chromium on PATH; as root, `make tools` installs it"}
     figures: dict[str, Any] = {"script_gzipped_kb": _script_kb(bundle())}
     with (
         tempfile.TemporaryDirectory(prefix="bwb-bench-") as directory,

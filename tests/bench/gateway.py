@@ -2,6 +2,7 @@
 """The laboratory's bottleneck: how much it forwards in packets of 1500 bytes, what that costs, and how late it is at 1 Gb/s."""
 
 import json
+import shutil
 import subprocess
 import time
 from typing import Any
@@ -14,8 +15,9 @@ _LEAST_PORT_WAIT_S = 10
 
 def measure() -> dict[str, Any]:
     """Real CUBIC across it, sender and receiver on the same cores: without a limit, and on a link of 1 Gb/s and 10 ms."""
-    if reasons := why_not():
-        return {"skipped": reasons}
+    missing = [f"no {tool} on PATH; as root, `make tools` installs it" for tool in ("iperf3", "ss") if shutil.which(tool) is None]
+    if reasons := [*why_not(), *missing]:
+        return {"skipped": "; ".join(reasons)}
     unlimited = _run(Bottleneck(capacity_bps=100_000_000_000, buffer_bytes=4_000_000))
     limited = _run(Bottleneck(capacity_bps=1_000_000_000, delay_us=5_000, buffer_bytes=2_500_000))
     return {"unlimited": unlimited, "at_1_gbps_10_ms": limited}

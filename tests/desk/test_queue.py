@@ -2,9 +2,10 @@
 """The desk's queue: nobody who asks is forgotten, whatever stands beside him in it."""
 
 import asyncio
+import weakref
 
 from broker.core.network import Link
-from broker.desk.admit import Admit
+from broker.desk.admit import Admit, Ask
 from broker.desk.links import CreateLinks
 from broker.store.idempotency import Key
 from tests.conftest import Clock
@@ -32,3 +33,20 @@ async def test_a_caller_that_goes_away_takes_nothing_back_and_harms_nobody(datab
         assert (await tasks[1])[0].id == stays.id
         assert {row.id for row in await w.rows("SELECT id FROM transfers")} == {gone.id, stays.id}
         await w.check()
+
+
+class _Asks(list[Ask]):
+    """A list that can be referred to weakly."""
+
+
+async def test_nothing_of_the_last_batch_stays_in_memory(database_url: str, clock: Clock) -> None:
+    """Eight batches of 5,000 stayed for as long as nobody asked for anything: 100 MB."""
+    async with world(database_url, clock) as w:
+        await w.links(Link("L1", "A", "B", GBIT))
+        large = [Admit(_Asks(w.ask(volume_bytes=1000) for _ in range(10)), "me", POLICY) for _ in range(2)]
+        asked = [weakref.ref(command.asks) for command in large]
+        answers = await asyncio.gather(*(w.desks[0].submit(command) for command in large))
+        assert [len(answer) for answer in answers] == [10, 10]
+        large.clear()
+        await asyncio.sleep(0)
+        assert [ref() for ref in asked] == [None, None]

@@ -6,6 +6,7 @@ import sys
 
 _PROGRAM = """
 import sys
+import numpy as np
 from numba.core.registry import CPUDispatcher
 from dataclasses import replace
 from broker.core.calendar import Calendar
@@ -27,6 +28,7 @@ calendars = {link.id: Calendar(link.capacity()) for link in links}
 for i in range(100):
     for calendar in calendars.values():
         calendar.book(i * 1000, i * 1000 + 500, 10**8)
+        calendar.book_all(*np.array([[i * 1000 + 500], [i * 1000 + 600], [10**8]]))
 asked = Request("r", "A", "B", 10**6, 0, 9 * 10**8, 10**6, 50_000)
 for options in (Options(), Options(paths=1), Options(path=("2", "3")), Options(split=True), Options(most_segments=3),
                 Options(shortest_segment_us=700), Options(most_segments=2, shortest_segment_us=900, paths=1)):
