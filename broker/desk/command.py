@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be handed to the desk."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -53,14 +54,17 @@ class Command(Protocol[Result_co]):
         ...
 
 
-@runtime_checkable
-class Alone(Protocol[Result_co]):
+class Alone(ABC, Generic[Result]):
     """A command that changes the network itself: it gets a transaction of its own, in which every link is locked.
 
-    `act` may query and write through the connection; it raises Problem to refuse, which rolls everything back.
+    A class to inherit from: every command in the queue is asked whether it is one, and a protocol is slow to answer that.
     """
 
-    async def act(self, connection: AsyncConnection, batch: Batch) -> Result_co: ...
+    __slots__ = ()
+
+    @abstractmethod
+    async def act(self, connection: AsyncConnection, batch: Batch) -> Result:
+        """May query and write through the connection; raises Problem to refuse, which rolls everything back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from broker.core.network import Link
 from broker.core.units import format_time
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch
+from broker.desk.command import Alone
 from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
 from broker.desk.problems import Problem
 from broker.desk.rest import shown_promise
@@ -38,7 +39,7 @@ class LinkChange:
 
 
 @dataclass(slots=True)
-class CreateLinks:
+class CreateLinks(Alone[list[LinkRecord]]):
     links: Sequence[Link]
     actor: str
 
@@ -57,7 +58,7 @@ class CreateLinks:
 
 
 @dataclass(slots=True)
-class ChangeLink:
+class ChangeLink(Alone[LinkChange]):
     """Replace a link by `changed(link)`. `revision` is what If-Match named; `replan` goes on although promises break."""
 
     link_id: str
@@ -81,7 +82,7 @@ class ChangeLink:
 
 
 @dataclass(slots=True)
-class AddWindow:
+class AddWindow(Alone[LinkChange]):
     window: WindowRecord
     actor: str
     replan: bool = False
@@ -110,7 +111,7 @@ class AddWindow:
 
 
 @dataclass(slots=True)
-class RemoveWindow:
+class RemoveWindow(Alone[LinkChange]):
     link_id: str
     window_id: str
     actor: str
@@ -126,7 +127,7 @@ class RemoveWindow:
 
 
 @dataclass(slots=True)
-class DeleteLink:
+class DeleteLink(Alone[LinkChange]):
     """`replan` plans the transfers on it anew over other paths; otherwise they keep it from being deleted."""
 
     link_id: str
@@ -152,7 +153,7 @@ class DeleteLink:
 
 
 @dataclass(slots=True)
-class RemoveHost:
+class RemoveHost(Alone[None]):
     """Forget a host: its token, and the links that stand for its NIC."""
 
     host: str

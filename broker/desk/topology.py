@@ -10,6 +10,7 @@ from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.desk.admit import Policy
 from broker.desk.batch import Batch
+from broker.desk.command import Alone
 from broker.desk.links import NOTHING
 from broker.desk.losses import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
 from broker.desk.problems import Problem
@@ -36,7 +37,7 @@ class TopologyChange:
 
 
 @dataclass(slots=True)
-class PutTopology:
+class PutTopology(Alone[TopologyChange]):
     """Make the network consist of `links`, without `prune` only add and change. Hosts' NICs and links' windows stay as they are.
 
     `revision` is what If-Match named; `replan` goes on although promises break.
