@@ -13,11 +13,13 @@ from broker.api.attempts import Attempts
 from broker.api.callers import caller
 from broker.api.metrics import Metrics
 from broker.api.wakeups import Wakeups
+from broker.core.allowance import Allowance
 from broker.core.identifiers import identifier
 from broker.core.reverse import reverses
 from broker.core.units import US_PER_S
 from broker.desk.admit import Policy
 from broker.desk.desk import Desk
+from broker.desk.limits import Account
 from broker.desk.lookout import Lookout
 from broker.desk.problems import Problem
 from broker.fleet.agent_files import AgentFiles
@@ -59,6 +61,17 @@ class Broker:
     @property
     def policy(self) -> Policy:
         return policy_of(self.settings)
+
+    def account(self, principal: Principal) -> Account:
+        """On whose account the caller books, and how much that may be."""
+        return Account(principal.id, self.allowance(principal))
+
+    def allowance(self, principal: Principal) -> Allowance:
+        s = self.settings
+        ordinary = Allowance(
+            s.token_open_transfers, s.token_booked_gb_hours, s.token_horizon_s, s.token_priority, s.token_jobs, s.token_successors
+        )
+        return Allowance.of(principal.limits, Allowance() if principal.may(Scope.OPERATE) else ordinary)
 
     @property
     def clock_limits(self) -> Limits:

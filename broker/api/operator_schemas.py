@@ -5,14 +5,40 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from broker.api.fields import Body, HostName, Name, Rate, Text, Time
+from broker.api.fields import Body, HostName, Name, Priority, Rate, Text, Time
 from broker.fleet.tokens import Scope
+
+Unlimited = Literal["unlimited"]
+Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
+
+
+class LimitsBody(Body):
+    """Limits of one token by name; null: the broker's default."""
+
+    open_transfers: Count | Unlimited | None = Field(default=None, description="held, reserved and active ones")
+    booked_gb_hours: Count | Unlimited | None = Field(
+        default=None, description="of these together: GB times hours from the request to the planned end"
+    )
+    horizon_s: Annotated[int, Field(strict=True, ge=1, le=10**12)] | Unlimited | None = Field(
+        default=None, description="how far ahead anything may be booked or asked for"
+    )
+    priority: Priority | Unlimited | None = Field(default=None, description="the highest")
+    jobs: Count | Unlimited | None = Field(default=None, description="long ones that wait or run")
+    successors: Count | Unlimited | None = Field(default=None, description="behind one transfer of another token")
+
+    def given(self) -> dict[str, int | str | None]:
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class TokenChangeBody(Body):
+    limits: LimitsBody
 
 
 class TokenBody(Body):
     name: Text = Field(min_length=1)
     scopes: list[Literal[Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN]] = Field(min_length=1, max_length=4)
     expires: Time | None = None
+    limits: LimitsBody = LimitsBody()
 
 
 class SessionBody(Body):
@@ -97,11 +123,19 @@ class TokenOut(BaseModel):
     token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
 
 
+class LimitOut(BaseModel):
+    value: int | None = Field(description="null: no limit")
+    default: bool = Field(description="it is the broker's, not the token's own")
+    used: float | None = Field(description="null: nothing is counted")
+
+
 class TokenInUse(TokenOut):
     """A token, and what would no longer go on without it."""
 
     sessions: int = Field(description="of the dashboard, open with it now")
     transfers: int = Field(description="live ones that it owns; they go on without it")
+    limits: dict[str, LimitOut] = Field(description="by name: what it may have at once, and has")
+    revision: int
 
 
 class SessionOut(BaseModel):

@@ -10,8 +10,9 @@ from fastapi import Response
 from broker.api import paging, render
 from broker.api.context import Broker, etag
 from broker.core.units import format_time
+from broker.desk.limits import refuse_jobs
 from broker.desk.problems import Problem
-from broker.fleet.tokens import Principal
+from broker.fleet.tokens import Principal, Scope
 from broker.store import idempotency, jobs, names
 from broker.store.idempotency import Key
 from broker.store.jobs import Job, Kind
@@ -35,12 +36,15 @@ async def queue(broker: Broker, caller: Principal, kind: Kind, request: Json, ke
             known = (await idempotency.claim(connection, [key], now)).get(key[:2])
             if known is not None:
                 return await _accepted(broker, await jobs.get(connection, _job_of(known, key), kind))
-        waiting, most = await jobs.waiting(connection), broker.settings.job_queue
+        await jobs.lock_queue(connection)
+        account, urgent = broker.account(caller), caller.may(Scope.OPERATE)
+        refuse_jobs(account, (await jobs.open_by_owner(connection)).get(caller.id, 0))
+        waiting, most = await jobs.waiting(connection, urgent=urgent), broker.settings.job_queue
         if waiting >= most:
             raise Problem(
                 "unavailable", f"{waiting} jobs wait already, at most {most} may; cancel some, or try again later", {"limit": most}
             )
-        job = await jobs.add(connection, broker.new_id(_PREFIXES[kind]), kind, request, caller.id, now)
+        job = await jobs.add(connection, broker.new_id(_PREFIXES[kind]), kind, request, caller.id, now, urgent=urgent)
         if key is not None:
             await idempotency.remember(connection, [(key, {"job": job.id})])
     broker.wakeups.announce(())

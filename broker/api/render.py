@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from fastapi import Response
 
+from broker.core.allowance import GB_HOUR, LIMITS, Allowance, Use
 from broker.core.link_document import document_of
 from broker.core.plan import Plan
 from broker.core.segments import Segment, total_rates
@@ -293,6 +294,13 @@ def token(record: Token, secret: str | None = None) -> Json:
         "last_used": time_or_none(record.used_us),
     }
     return shown if secret is None else {**shown, "token": secret}
+
+
+def limits(record: Token, allowance: Allowance, use: Use, jobs: int) -> Json:
+    """What a token may have, and has."""
+    used = {"open_transfers": use.open, "booked_gb_hours": round(use.byte_us / GB_HOUR, 3), "jobs": jobs}
+    own = record.limits or {}
+    return {name: {"value": getattr(allowance, name), "default": name not in own, "used": used.get(name)} for name in LIMITS}
 
 
 def enrolment_token(record: EnrolmentToken, now_us: int) -> Json:

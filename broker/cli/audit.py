@@ -20,6 +20,7 @@ MEANINGS = {
     "head_behind_ledger": "each link's version is its newest booking's",
     "key_used_twice": "no idempotency key made two transfers",
     "successor_out_of_turn": "who waits for another is not booked before its end, and waits for nobody that has ended",
+    "token_use_differs": "what tokens are said to have booked is what their transfers add up to",
 }
 _MOST_ROWS = 5
 

@@ -323,11 +323,21 @@ class Token(TypedDict):
     last_used: str | None
 
 
+class Limit(TypedDict):
+    """`value` null: no limit; `used` null: nothing is counted."""
+
+    value: int | None
+    default: bool
+    used: float | None
+
+
 class TokenInUse(Token):
-    """`sessions` of the dashboard that are open with it, and the live `transfers` that it owns."""
+    """`sessions` of the dashboard that are open with it, the live `transfers` that it owns, and its `limits` by name."""
 
     sessions: int
     transfers: int
+    limits: dict[str, Limit]
+    revision: int
 
 
 class NewToken(Token):

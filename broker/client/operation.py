@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of operators: hosts, tokens, and how it all goes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from broker.client.connection import Connection, part
@@ -36,8 +36,17 @@ class Operation(Connection):
     def tokens(self) -> list[TokenInUse]:
         return cast(list[TokenInUse], self._read("GET", "tokens"))
 
-    def create_token(self, name: str, scopes: Sequence[str], expires: str | None = None) -> NewToken:
-        body = {"name": name, "scopes": list(scopes), "expires": expires}
+    def token(self, token_id: str) -> TokenInUse:
+        return cast(TokenInUse, self._read("GET", f"tokens/{part(token_id)}"))
+
+    def set_limits(self, token_id: str, limits: Mapping[str, int | str | None]) -> TokenInUse:
+        """By name: a number, "unlimited", or None for the broker's default. What is not named stays."""
+        return cast(TokenInUse, self._write("PATCH", f"tokens/{part(token_id)}", json={"limits": dict(limits)}))
+
+    def create_token(
+        self, name: str, scopes: Sequence[str], expires: str | None = None, limits: Mapping[str, int | str] | None = None
+    ) -> NewToken:
+        body = {"name": name, "scopes": list(scopes), "expires": expires, "limits": dict(limits or {})}
         return cast(NewToken, self._write("POST", "tokens", json=body))
 
     def revoke_token(self, token_id: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.allowance import Allowance
 from broker.core.network import Network, Route
 from broker.core.plan import Plan, Refusal
 from broker.core.request import NO_OPTIONS, Options, Request
@@ -18,6 +19,7 @@ from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
 from broker.desk.explain import Changes, Question
+from broker.desk.limits import NOBODY, Account, refuse_more, refuse_plan, refuse_stranger, refuse_wish
 from broker.desk.modes import mode_of
 from broker.desk.planning import (
     booking_planner,
@@ -116,6 +118,11 @@ class Admit:
     policy: Policy
     key: Key | None = None
     decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
+    allowance: Allowance = field(default=NOBODY.allowance, kw_only=True)
+
+    @property
+    def account(self) -> Account:
+        return Account(self.owner, self.allowance)
 
     def transfer_ids(self) -> Iterable[str]:
         turn = self._turn()
@@ -194,6 +201,8 @@ class Admit:
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
         try:
             self._refuse_orphan(ask, batch)
+            refuse_ask(ask, batch, self.account)
+            refuse_more(self.account, batch)
             mode, asked = asked_of(ask, batch)
             request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
             planner = booking_planner(ask.planner)
@@ -201,7 +210,7 @@ class Admit:
             return problem
         answer = planned(request, planner, batch)
         if isinstance(answer, Plan):
-            return self._book(ask, mode, request, answer, batch)
+            return self._book_allowed(ask, mode, request, answer, batch)
         return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.books.network))
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
@@ -214,6 +223,8 @@ class Admit:
         wanted: list[tuple[int, Mode, Request]] = []
         for index, ask in enumerate(asks):
             try:
+                refuse_ask(ask, batch, self.account)
+                refuse_more(self.account, batch, len(wanted))
                 mode, _ = asked_of(ask, batch)
                 wanted.append((index, mode, request_of(ask, mode, self.policy, batch.books.network, batch.now_us)))
             except Problem as problem:
@@ -225,7 +236,14 @@ class Admit:
         for (index, mode, request), answer in zip(wanted, answers, strict=True):
             verified = checked(request, answer, batch)
             if isinstance(verified, Plan):
-                admitted[index] = self._transfer(asks[index], mode, request, verified, batch.now_us)
+                made = self._transfer(asks[index], mode, request, verified, batch.now_us)
+                try:
+                    pending = sum(other.use.byte_us for other in admitted.values())
+                    refuse_plan(self.account, batch, made.booked_bytes, verified.finish_us, pending)
+                except Problem as problem:
+                    results[index] = problem
+                    continue
+                admitted[index] = made
                 batch.book(asks[index].id, verified.segments)
             else:
                 refusals.append((index, mode, request, verified))
@@ -238,6 +256,14 @@ class Admit:
             question = question_of(asks[index], mode, self.policy, batch.books.network)
             results[index] = refused(request, planner, refusal, batch, question)
         return [results[index] for index in range(len(asks))]
+
+    def _book_allowed(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer | Problem:
+        """A refusal where the token has too much booked."""
+        try:
+            refuse_plan(self.account, batch, request.volume_bytes or plan.volume_bytes, plan.finish_us)
+        except Problem as problem:
+            return problem
+        return self._book(ask, mode, request, plan, batch)
 
     def _book(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer:
         transfer = self._transfer(ask, mode, request, plan, batch.now_us)
@@ -300,7 +326,11 @@ class Quote(Unkeyed):
     ask: Ask
     planners: Sequence[str]
     policy: Policy
-    owner: str = ""
+    account: Account = NOBODY
+
+    @property
+    def owner(self) -> str:
+        return self.account.owner
 
     def transfer_ids(self) -> Iterable[str]:
         return () if self.ask.after is None else (self.ask.after,)
@@ -310,6 +340,8 @@ class Quote(Unkeyed):
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
         network = batch.books.network
+        refuse_ask(self.ask, batch, self.account)
+        refuse_more(self.account, batch)
         mode, asked = asked_of(self.ask, batch)
         request = request_of(asked, mode, self.policy, network, batch.now_us)
         question = question_of(asked, mode, self.policy, network)
@@ -318,7 +350,11 @@ class Quote(Unkeyed):
             try:
                 planner = planner_named(name)
                 answer = planned(request, planner, batch)
-                answers[name] = answer if isinstance(answer, Plan) else refused(request, planner, answer, batch, question)
+                if isinstance(answer, Plan):
+                    refuse_plan(self.account, batch, request.volume_bytes or answer.volume_bytes, answer.finish_us)
+                    answers[name] = answer
+                else:
+                    answers[name] = refused(request, planner, answer, batch, question)
             except Problem as problem:
                 answers[name] = problem
         return answers
@@ -344,6 +380,12 @@ def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
     if ask.volume_bytes is not None and ask.deadline_us is not None and ask.deadline_us > not_before_us:
         even = -(-ask.volume_bytes * MICROBITS_PER_BYTE // (ask.deadline_us - not_before_us))
     return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
+
+
+def refuse_ask(ask: Ask, batch: Batch, account: Account) -> None:
+    """Raises Problem where the token may not ask for that, whatever is free."""
+    refuse_wish(account, batch.now_us, priority=ask.priority, not_before_us=ask.not_before_us, deadline_us=ask.deadline_us)
+    refuse_stranger(account, batch, ask.after)
 
 
 def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:

@@ -2,10 +2,11 @@
 """One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.allowance import NOTHING, Allowance, Use
 from broker.core.calendar import Calendar
 from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
@@ -14,7 +15,7 @@ from broker.desk.books import Booking, Books, Journal, given_back
 from broker.desk.problems import Problem
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
-from broker.store import bookings, events, hosts, transfers
+from broker.store import bookings, events, hosts, token_use, transfers
 from broker.store.bookings import LedgerRow
 from broker.store.events import Event
 from broker.store.transfers import Transfer
@@ -29,11 +30,23 @@ class NotLocked(Exception):
     """A planner looked at a link that is not locked: its choice of paths moved with time, or with a rate nobody foresaw. Lock anew."""
 
 
+class Doubted(Exception):
+    """What a token has was known from an earlier transaction, and another desk has booked for it since. Read it, and begin anew."""
+
+
 class LockedCalendars(dict[str, Calendar]):
     """gamma(t) of the locked links alone: what is not locked may be out of date, and must not be planned on."""
 
     def __missing__(self, link_id: str) -> Calendar:
         raise NotLocked(link_id)
+
+
+class Claim(NamedTuple):
+    """What a transfer counts more than before for the token that it was booked with."""
+
+    transfer_id: str
+    owner: str
+    more: Use
 
 
 class Batch:
@@ -65,13 +78,20 @@ class Batch:
         # The desk says when the decisions of this transaction have taken long enough for now, and when searches for offers have.
         self.full: Callable[[], bool] = never
         self.spent: Spent = never
+        self._used: dict[str, Use] = {}  # by transfer, as it counts for its token by now
         self.know(list(found.values()))
         self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
+        self.checked: dict[str, Allowance] = {}  # tokens that were to have no more than this
+        self.counted: frozenset[str] = frozenset()  # tokens whose use was read in this transaction
+        self._claims: list[Claim] = []  # what changes of what tokens use, in their order
+        self._claimed: dict[str, Use] = {}  # their sums
+        self.uses: dict[str, Use] = {}  # of the tokens for which this has changed, once it is written
 
     def know(self, found: Iterable[Transfer]) -> None:
         """Transfers that were locked later than the others."""
         for transfer in found:
             self.transfers[transfer.id] = transfer
+            self._used.setdefault(transfer.id, transfer.use)
             if transfer.after is not None:
                 self._successors.setdefault(transfer.after, []).append(transfer.id)
 
@@ -118,7 +138,9 @@ class Batch:
 
     def add(self, transfer: Transfer, actor: str) -> None:
         self._new[transfer.id] = transfer
+        self._used[transfer.id] = NOTHING
         self.know([transfer])
+        self._claim(transfer)
         self._note(transfer, actor, "transfer.admitted", None)
 
     def change(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any]) -> None:
@@ -127,6 +149,7 @@ class Batch:
         transfer.updated_us = self.now_us
         if transfer.id not in self._new:
             self._changed[transfer.id] = transfer
+        self._claim(transfer)
         self._note(transfer, actor, action, before)
 
     def rechain(self, transfer: Transfer, after: str) -> None:
@@ -149,6 +172,10 @@ class Batch:
         self._offers_left -= cost
         return self._offers_left >= 0 and not self.spent()
 
+    def use(self, owner: str) -> Use:
+        """What the token has by now."""
+        return self.books.uses.get(owner, NOTHING).plus(self._claimed.get(owner, NOTHING))
+
     def event(self, event: Event) -> None:
         self._events.append(event)
 
@@ -157,13 +184,17 @@ class Batch:
         self._also.append(write)
 
     def mark(self) -> tuple[int, ...]:
-        return len(self.journal.done), len(self._events), len(self._new), len(self._changed), len(self.noted)
+        return len(self.journal.done), len(self._events), len(self._new), len(self._changed), len(self.noted), len(self._claims)
 
     def back_to(self, mark: tuple[int, ...]) -> None:
         """Undo what a refused or failed command booked, added and noted. Commands change transfers only after all that can be refused."""
-        booked, happened, added, changed, noted = mark
+        booked, happened, added, changed, noted, claimed = mark
         self.journal.undo(booked)
         del self._owners[booked:], self._events[happened:], self.noted[noted:]
+        while len(self._claims) > claimed:
+            claim = self._claims.pop()
+            self._used[claim.transfer_id] = self._used[claim.transfer_id].minus(claim.more)
+            self._claimed[claim.owner] = self._claimed[claim.owner].minus(claim.more)
         while len(self._new) > added:
             del self.transfers[self._new.popitem()[0]]
         while len(self._changed) > changed:
@@ -188,10 +219,20 @@ class Batch:
         await bookings.append(connection, self._ledger_rows(), self.heads)
         await self.explain_refusals(connection)
         await events.append(connection, self._events)
+        await self._count(connection)
         if self.touched:
             await hosts.bump(connection, self.touched)
         for write in self._also:
             await write(connection)
+
+    async def _count(self, connection: AsyncConnection) -> None:
+        """Raises Doubted where another desk has booked for a token meanwhile, and it has more now than a check of this batch allowed."""
+        changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}
+        self.uses = await token_use.add(connection, changes)
+        for owner, allowance in self.checked.items():
+            if owner in self.uses and self.uses[owner] != self.use(owner) and not allowance.covers(self.uses[owner]):
+                self.books.watched.add(owner)
+                raise Doubted(owner)
 
     async def explain_refusals(self, connection: AsyncConnection) -> None:
         """Fill in what was promised by `explain`. After the ledger is written: what stands in the way may be of this batch."""
@@ -210,6 +251,13 @@ class Batch:
     def _enter(self, transfer_id: str, entries: list[Booking]) -> None:
         self.journal.book(entries)
         self._owners.extend([transfer_id] * len(entries))
+
+    def _claim(self, transfer: Transfer) -> None:
+        more = transfer.use.minus(self._used[transfer.id])
+        if more != NOTHING:
+            self._claims.append(Claim(transfer.id, transfer.owner, more))
+            self._used[transfer.id] = transfer.use
+            self._claimed[transfer.owner] = self._claimed.get(transfer.owner, NOTHING).plus(more)
 
     def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
         self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summary(transfer)))

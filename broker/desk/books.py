@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.allowance import Use
 from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.desk.abilities import Abilities, abilities_of
@@ -38,6 +39,8 @@ class Books:
         self.hosts: frozenset[str] = frozenset()
         self.drained: frozenset[str] = frozenset()  # of these: the ones that take nothing new
         self.abilities: Mapping[str, Abilities] = {}  # of each host's agent, as it said last
+        self.uses: dict[str, Use] = {}  # what tokens had booked when a transaction of ours saw it last
+        self.watched: set[str] = set()  # of these: those to be read before they are refused
         self.looked_us = 0  # when the desk began to choose what to lock
         self._pruned_us = 0
 

@@ -13,6 +13,7 @@ from broker.desk.admit import Policy
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
 from broker.desk.command import Unkeyed
+from broker.desk.limits import NOBODY, Account, refuse_wish
 from broker.desk.modes import refuse_unmanageable
 from broker.desk.overrun import first_in_line
 from broker.desk.planning import routes
@@ -77,6 +78,7 @@ def refuse_unheard(transfer: Transfer) -> None:
 _ABSENT: Any = object()
 _PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
 _CHOOSING = ("rate_min_bps", "not_before_us", "deadline_us")  # what the choice of paths hangs on, beside the options
+_WISHES = ("priority", "not_before_us", "deadline_us")  # what a token may be limited in
 _BOOKED = ("booked_bytes", "duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
 
 
@@ -98,6 +100,7 @@ class Change(Replanning):
     project: str | None = _ABSENT
     metadata: dict[str, Any] | None = _ABSENT
     options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
+    account: Account = NOBODY  # of whoever asks for it
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
@@ -114,6 +117,8 @@ class Change(Replanning):
         transfer = self.live_transfer(batch)
         before = summary(transfer)
         wanted = self._wanted(transfer, batch.books.network)
+        asked = {name: value for name in _WISHES if (value := getattr(wanted, name)) != getattr(transfer, name)}
+        refuse_wish(self.account, batch.now_us, **asked)
         booked_anew = any(getattr(wanted, name) != getattr(transfer, name) for name in _BOOKED)
         if booked_anew:
             refuse_unheard(transfer)
@@ -125,7 +130,7 @@ class Change(Replanning):
         else:
 
             def plan() -> None:
-                plan_rest(batch, transfer, wanted, None, wanted.not_before_us, self.policy, explain=True)
+                plan_rest(batch, transfer, wanted, None, wanted.not_before_us, self.policy, explain=True, account=self.account)
 
             first_in_line(batch, transfer, plan, self.policy, by_will=True)
             transfer.promised_us = transfer.finish_us
@@ -190,6 +195,7 @@ class Resume(Replanning):
     """
 
     policy: Policy = field(default_factory=Policy)
+    account: Account = NOBODY
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
@@ -197,7 +203,7 @@ class Resume(Replanning):
             return transfer
         before = summary(transfer)
         not_before = max(transfer.not_before_us, batch.now_us)
-        plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True)
+        plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
         transfer.paused = False
         transfer.reason = None
         if self.actor == transfer.owner:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.desk.batch import Batch
 from broker.desk.books import Books
+from broker.desk.limits import NOBODY, Account
 from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
@@ -26,6 +27,11 @@ class Command(Protocol[Result_co]):
 
     key: Key | None
     decided: Any  # what came of it in earlier transactions, empty when there was none
+
+    @property
+    def account(self) -> Account:
+        """On whose account it books, and what that may have; NOBODY for what is never refused by a limit."""
+        ...
 
     def transfer_ids(self) -> Iterable[str]:
         """Transfers that it reads or changes."""
@@ -106,6 +112,7 @@ class Unkeyed:
 
     decided: Any = ()
     key: Key | None = None
+    account: Account = NOBODY
 
     def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return set()

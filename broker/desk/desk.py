@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from broker.core.calendar import Step
 from broker.core.capacity import rises
 from broker.desk.admit import Policy
-from broker.desk.batch import Batch, NotLocked
+from broker.desk.batch import Batch, Doubted, NotLocked
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command, Foreseen, Preview, moved_by
 from broker.desk.locks import Restart, lock, lock_everything
@@ -137,7 +137,7 @@ class Desk:
         for _ in range(_RESTARTS):
             try:
                 outcomes, hosts, wrote = await self._attempt(batch, every_link)
-            except Restart:
+            except (Restart, Doubted):
                 continue
             except NotLocked:
                 every_link = True  # a planner went further afield than was foreseen: it may look anywhere now
@@ -199,6 +199,7 @@ class Desk:
                 working.journal.undo()
             raise
         self.books.versions.update(working.heads)
+        self.books.uses.update(working.uses)
         self._tell_freed(working)
         return outcomes, working.touched, working.wrote
 
@@ -231,6 +232,7 @@ class Desk:
             raise
         # Links that were deleted have a head, for what was given back on them, and no calendar any more.
         books.versions.update({link_id: version for link_id, version in batch.heads.items() if link_id in books.calendars})
+        books.uses.update(batch.uses)
         self._tell_freed(batch, capacities)
         if not work.future.cancelled():
             work.future.set_result(result)
@@ -264,7 +266,7 @@ class Desk:
         working: Batch | None = None
         try:
             async with self._database.rehearsal() as connection:
-                working = await lock(connection, self.books, [command], self._clock, every_link)
+                working = await lock(connection, self.books, [command], self._clock, every_link, fresh=True)
                 self._bound(working)
                 outcome = decide(command, working, self._policy)
                 await working.explain_refusals(connection)

@@ -13,7 +13,7 @@ from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.command import Command
 from broker.desk.rest import plannable_links
-from broker.store import bookings, transfers
+from broker.store import bookings, token_use, transfers
 
 _NOBODY = transfers.Chained(frozenset(), frozenset())
 
@@ -23,12 +23,18 @@ class Restart(Exception):
 
 
 async def lock(
-    connection: AsyncConnection, books: Books, commands: Sequence[Command[Any]], clock: Callable[[], int], every_link: bool
+    connection: AsyncConnection,
+    books: Books,
+    commands: Sequence[Command[Any]],
+    clock: Callable[[], int],
+    every_link: bool,
+    *,
+    fresh: bool = False,
 ) -> Batch:
     """Lock links, then transfers; bring the books up to date. Raises Restart where what was looked at first has changed.
 
     A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
-    `every_link`: a planner may look anywhere.
+    `every_link`: a planner may look anywhere. `fresh`: nothing will be written that would show what tokens have booked meanwhile.
     """
     books.looked_us = clock()
     named = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
@@ -55,7 +61,14 @@ async def lock(
     # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
     now_us = clock()
     await books.catch_up(connection, locked.heads, now_us)
-    return Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
+    batch = Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
+    limited = {command.account.owner for command in commands if command.account.counts}
+    unknown = {owner for owner in limited if fresh or owner in books.watched or owner not in books.uses}
+    if unknown:
+        books.uses.update(await token_use.read(connection, unknown))
+        books.watched -= unknown
+        batch.counted = frozenset(unknown)
+    return batch
 
 
 async def lock_everything(connection: AsyncConnection, books: Books, clock: Callable[[], int]) -> dict[str, int]:

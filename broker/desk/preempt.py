@@ -16,6 +16,7 @@ from broker.core.units import FOREVER_US, format_time
 from broker.desk.admit import Admit, Ask, asked_links, asked_of, request_of
 from broker.desk.batch import Batch, summary
 from broker.desk.books import Books
+from broker.desk.limits import refuse_plan
 from broker.desk.overrun import can_move
 from broker.desk.planning import planned, planner_named
 from broker.desk.problems import Problem
@@ -67,6 +68,10 @@ class AdmitByPreemption(Admit):
         if found is None:
             return result
         victims, plan = found
+        try:
+            refuse_plan(self.account, batch, request.volume_bytes or plan.volume_bytes, plan.finish_us)
+        except Problem as problem:
+            return problem
         for victim in victims:
             self._displace(victim, batch)
         admitted = self._book(ask, mode, request, plan, batch)

@@ -24,6 +24,8 @@ STATUS = {
     "forbidden": 403,
     "csrf": 403,
     "too-many-attempts": 429,
+    "limit-exceeded": 409,
+    "beyond-limits": 422,
     "too-large": 413,
     "malformed": 400,
     "method-not-allowed": 405,

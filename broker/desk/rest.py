@@ -15,6 +15,7 @@ from broker.desk.admit import Policy
 from broker.desk.batch import Batch
 from broker.desk.books import Books
 from broker.desk.explain import Changes, Question
+from broker.desk.limits import NOBODY, Account, refuse_rest
 from broker.desk.planning import booking_planner, plan_or_refuse, routed_links, routes
 from broker.desk.problems import Problem
 from broker.store.transfers import Transfer
@@ -114,6 +115,7 @@ def plan_rest(
     policy: Policy,
     *,
     explain: bool = False,
+    account: Account = NOBODY,
 ) -> None:
     """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried, or held, until then).
 
@@ -133,6 +135,7 @@ def plan_rest(
     request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))
     question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
     plan: Plan = plan_or_refuse(request, wanted.planner, batch, question)
+    refuse_rest(account, batch, transfer, wanted.booked_bytes if wanted.duration_us is None else plan.volume_bytes, plan.finish_us)
     batch.book(transfer.id, plan.segments)
     carried = rest.carried_bytes
     if wanted.duration_us is not None:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.identifiers import identifier
 from broker.core.units import US_PER_S
 from broker.desk.problems import Problem
-from broker.fleet.tokens import Principal, Scope, digest
+from broker.fleet.tokens import Principal, Scope, digest, principal_of
 from broker.store import access, events, sessions
 from broker.store.access import Token
 from broker.store.events import Event
@@ -61,7 +61,7 @@ class Sessions:
             await sessions.add(connection, session, digest(secret))
             await access.used(connection, now_us, held.id)
             await events.append(connection, [_event(now_us, session, "session.opened")])
-        return SignedIn(session, _principal(held), expires_us), secret
+        return SignedIn(session, principal_of(held), expires_us), secret
 
     async def recognise(self, secret: str) -> SignedIn:
         """Raises Problem `unauthorized` for a secret that is unknown, and where the session or its token has ended."""
@@ -70,7 +70,7 @@ class Sessions:
         if found is None or not self._good(*found, now_us):
             raise Problem("unauthorized", "this session has ended; sign in again")
         session, token = found
-        return SignedIn(session, _principal(token), session.expires_us)
+        return SignedIn(session, principal_of(token), session.expires_us)
 
     async def close(self, session: Session) -> None:
         now_us = self._clock()
@@ -107,10 +107,6 @@ class Sessions:
             self._seen.clear()
         self._seen[hashed] = (now, session, token)
         return session, token
-
-
-def _principal(token: Token) -> Principal:
-    return Principal(token.id, token.name, frozenset(Scope(scope) for scope in token.scopes), token.host)
 
 
 def _event(now_us: int, session: Session, action: str) -> Event:

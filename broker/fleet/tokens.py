@@ -5,8 +5,8 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -54,9 +54,14 @@ class Principal:
     name: str
     scopes: frozenset[Scope]
     host: str | None
+    limits: Mapping[str, int | str] = field(default_factory=dict)  # its own; `allowance` knows the others
 
     def may(self, scope: Scope) -> bool:
         return any(scope in IMPLIED[held] for held in self.scopes)
+
+
+def principal_of(token: Token) -> Principal:
+    return Principal(token.id, token.name, frozenset(Scope(scope) for scope in token.scopes), token.host, token.limits or {})
 
 
 def digest(token: str) -> bytes:
@@ -80,7 +85,7 @@ class Access:
         found = await self._find(digest(token))
         if found is None or not found.valid(self._clock()):
             raise Problem("unauthorized", "this token is unknown, revoked or has expired")
-        return Principal(found.id, found.name, frozenset(Scope(scope) for scope in found.scopes), found.host)
+        return principal_of(found)
 
     async def _find(self, hashed: bytes) -> Token | None:
         now = time.monotonic()
@@ -111,17 +116,37 @@ async def create(
     actor: str,
     host: str | None = None,
     expires_us: int | None = None,
+    limits: Mapping[str, int | str] | None = None,
 ) -> tuple[Token, str]:
     """A new token: (its row, the secret to show once)."""
     secret = new_secret(TOKEN_PREFIX)
-    token = Token(
-        identifier("tok", now_us, os.urandom(10)), name, tuple(str(scope) for scope in scopes), host, now_us, expires_us, None
-    )
+    given = tuple(str(scope) for scope in scopes)
+    token = Token(identifier("tok", now_us, os.urandom(10)), name, given, host, now_us, expires_us, None, limits=limits or None)
     async with database.transaction() as connection:
         await access.insert_token(connection, token, digest(secret))
-        shown = {"name": name, "scopes": list(token.scopes), "host": host}
+        shown = {"name": name, "scopes": list(token.scopes), "host": host} | ({"limits": dict(limits)} if limits else {})
         await events.append(connection, [Event(now_us, actor, "token.created", "token", token.id, None, shown)])
     return token, secret
+
+
+async def change_limits(
+    database: Database, now_us: int, token_id: str, changes: Mapping[str, int | str | None], revision: int | None, actor: str
+) -> Token:
+    """Set limits by name; None: back to the default. Raises Problem where there is no such token, or it is another revision."""
+    async with database.transaction() as connection:
+        token = await access.token_by_id(connection, token_id, lock=True)
+        if token is None or token.revoked_us is not None:
+            raise Problem("not-found", f"there is no valid token {token_id[:64]!r}")
+        if revision is not None and revision != token.revision:
+            detail = f"the token is at revision {token.revision} now; read it again"
+            raise Problem("precondition-failed", detail, {"revision": token.revision})
+        before = dict(token.limits or {})
+        limits = {name: value for name, value in {**before, **changes}.items() if value is not None}
+        if limits == before:
+            return token
+        event = Event(now_us, actor, "token.changed", "token", token_id, {"limits": before}, {"limits": limits})
+        await events.append(connection, [event])
+        return await access.set_limits(connection, token, limits)
 
 
 async def revoke(database: Database, now_us: int, token_id: str, actor: str) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bearer tokens and one-time enrolment tokens. Only SHA-256 hashes are stored: they are random 256-bit strings, not passwords."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from sqlalchemy import and_, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -21,6 +22,8 @@ class Token:
     expires_us: int | None
     revoked_us: int | None
     used_us: int | None = None
+    limits: Mapping[str, int | str] | None = None  # where they are not the defaults
+    revision: int = 1
 
     def valid(self, now_us: int) -> bool:
         return self.revoked_us is None and (self.expires_us is None or now_us < self.expires_us)
@@ -59,6 +62,20 @@ async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | N
 
 async def list_tokens(connection: AsyncConnection) -> list[Token]:
     return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
+
+
+async def token_by_id(connection: AsyncConnection, token_id: str, *, lock: bool = False) -> Token | None:
+    query = _TOKEN.where(tokens.c.id == token_id)
+    row = (await connection.execute(query.with_for_update() if lock else query)).one_or_none()
+    return None if row is None else _token(row)
+
+
+async def set_limits(connection: AsyncConnection, token: Token, limits: Mapping[str, int | str]) -> Token:
+    """The token as it is then; its row must be locked."""
+    changed = replace(token, limits=limits or None, revision=token.revision + 1)
+    values = {"limits": changed.limits, "revision": changed.revision}
+    await connection.execute(update(tokens).where(tokens.c.id == token.id).values(**values))
+    return changed
 
 
 async def used(connection: AsyncConnection, now_us: int, token_id: str) -> None:

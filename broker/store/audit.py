@@ -173,6 +173,18 @@ WHERE s.state IN ('HELD', 'RESERVED', 'ACTIVE') AND s.after IS NOT NULL AND s.re
     AND (p.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') OR p.paused) LIMIT 50
 """
 
+# What is kept of each token's use is what its live transfers add up to.
+_USE = """
+WITH counted AS (
+    SELECT owner, count(*) AS open,
+        COALESCE(sum(booked_bytes::numeric * GREATEST(finish_us - created_us, 0)) FILTER (WHERE NOT paused), 0) AS byte_us
+    FROM transfers WHERE state IN ('HELD', 'RESERVED', 'ACTIVE') GROUP BY owner
+)
+SELECT COALESCE(c.owner, u.owner) AS owner, c.open, u.open AS kept, c.byte_us::text, u.byte_us::text AS byte_us_kept
+FROM counted c FULL JOIN token_use u ON u.owner = c.owner
+WHERE COALESCE(c.open, 0) <> COALESCE(u.open, 0) OR COALESCE(c.byte_us, 0) <> COALESCE(u.byte_us, 0) LIMIT 50
+"""
+
 CHECKS: dict[str, str] = {
     "over_capacity": _OVER_CAPACITY,
     "volume_not_carried": _VOLUME,
@@ -184,6 +196,7 @@ CHECKS: dict[str, str] = {
     "head_behind_ledger": _HEADS,
     "key_used_twice": _KEYS,
     "successor_out_of_turn": _CHAINS,
+    "token_use_differs": _USE,
 }
 
 

@@ -52,6 +52,7 @@ class Job:
     result: Json | None
     error: Json | None
     owner: str
+    urgent: bool
     cancel: bool
     attempts: int
     heartbeat_us: int | None
@@ -84,9 +85,12 @@ def _job(row: Row[Any]) -> Job:
     return job
 
 
-async def add(connection: AsyncConnection, job_id: str, kind: Kind, request: Json, owner: str, now_us: int) -> Job:
-    """Queue a job."""
+async def add(
+    connection: AsyncConnection, job_id: str, kind: Kind, request: Json, owner: str, now_us: int, *, urgent: bool = False
+) -> Job:
+    """Queue a job. What is urgent is taken before all that is not."""
     values = {"id": job_id, "kind": str(kind), "state": "QUEUED", "request": request, "owner": owner, "created_us": now_us}
+    values["urgent"] = urgent
     row = (await connection.execute(insert(jobs).values(**values).returning(*(jobs.c[name] for name in _COLUMNS)))).one()
     job = _job(row)
     await _note(connection, job, "job.queued", owner, now_us, None)
@@ -114,9 +118,24 @@ async def list_page(
     return [_job(row) for row in await connection.execute(query)]
 
 
-async def waiting(connection: AsyncConnection) -> int:
-    """How many are queued."""
-    return int((await connection.execute(select(func.count()).where(jobs.c.state == "QUEUED"))).scalar_one())
+_QUEUEING = text("SELECT pg_advisory_xact_lock(hashtext('broker.jobs.queue'))")
+
+
+async def lock_queue(connection: AsyncConnection) -> None:
+    """Until the transaction ends nobody else adds a job: two at once would both find the last place free."""
+    await connection.execute(_QUEUEING)
+
+
+async def waiting(connection: AsyncConnection, *, urgent: bool) -> int:
+    """How many are queued, of those that are urgent or of the others: neither takes the places of the other."""
+    query = select(func.count()).where(jobs.c.state == "QUEUED", jobs.c.urgent == urgent)
+    return int((await connection.execute(query)).scalar_one())
+
+
+async def open_by_owner(connection: AsyncConnection) -> dict[str, int]:
+    """How many wait or run, of each token that has any."""
+    query = select(jobs.c.owner, func.count()).where(jobs.c.state.in_([JobState.QUEUED, JobState.RUNNING])).group_by(jobs.c.owner)
+    return {row[0]: row[1] for row in await connection.execute(query)}
 
 
 # -- what workers do ----------------------------------------------------------------------------------------------------------
@@ -125,13 +144,13 @@ _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('broker.jobs.claim'
 _CLAIM = text(f"""
     UPDATE jobs SET state = 'RUNNING', attempts = attempts + 1, heartbeat_us = :now, started_us = :now, progress = 0,
         stage = 'starting', revision = revision + 1
-    WHERE id = (SELECT id FROM jobs WHERE state = 'QUEUED' AND NOT cancel ORDER BY created_us, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    WHERE id = (SELECT id FROM jobs WHERE state = 'QUEUED' AND NOT cancel ORDER BY urgent DESC, created_us, id LIMIT 1 FOR UPDATE SKIP LOCKED)
         AND (SELECT count(*) FROM jobs WHERE state = 'RUNNING') < :slots
     {_RETURNING}""")
 
 
 async def claim(connection: AsyncConnection, now_us: int, slots: int) -> Job | None:
-    """Take the oldest job that waits, unless `slots` are running already, on all workers together."""
+    """Take the oldest job that waits, of an operator before all others, unless `slots` are running already, on all workers together."""
     await connection.execute(_ONE_AT_A_TIME)  # two that claimed at once would both count one running too few
     row = (await connection.execute(_CLAIM, {"now": now_us, "slots": slots})).one_or_none()
     if row is None:

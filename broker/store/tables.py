@@ -17,6 +17,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Numeric,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -261,6 +262,26 @@ tokens = Table(
     Column("expires_us", BigInteger),
     Column("revoked_us", BigInteger),
     Column("used_us", BigInteger, comment="when it was last used, to a minute"),
+    Column(
+        "limits",
+        JSONB(none_as_null=True),
+        comment="by name (core.allowance), where they are not the defaults: a number or `unlimited`",
+    ),
+    Column("revision", BigInteger, nullable=False, server_default=text("1")),
+)
+
+token_use = Table(
+    "token_use",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("open", BigInteger, nullable=False, comment="live transfers"),
+    Column(
+        "byte_us",
+        Numeric,
+        nullable=False,
+        comment="of these, unless paused: bytes booked times microseconds from request to finish",
+    ),
+    comment="What each token has booked, kept up by every transaction that changes it.",
 )
 
 sessions = Table(
@@ -339,6 +360,7 @@ jobs = Table(
     Column("result", JSONB),
     Column("error", JSONB, comment="problem+json members"),
     Column("owner", Text, nullable=False),
+    Column("urgent", Boolean, nullable=False, server_default=text("false"), comment="an operator's: taken before all others"),
     Column("cancel", Boolean, nullable=False, server_default=text("false"), comment="somebody asked it to stop"),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("heartbeat_us", BigInteger, comment="a running job whose heart stopped is queued again"),

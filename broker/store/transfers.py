@@ -11,6 +11,7 @@ import orjson
 from sqlalchemy import Row, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.allowance import NOTHING, Use, booked_ahead
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import LIVE, State
@@ -76,6 +77,13 @@ class Transfer:
     @property
     def live(self) -> bool:
         return self.state in LIVE
+
+    @property
+    def use(self) -> Use:
+        """What it counts for the token that it was booked with."""
+        if not self.live:
+            return NOTHING
+        return Use(1, 0 if self.paused else booked_ahead(self.booked_bytes, self.created_us, self.finish_us))
 
     def carried_by(self, instant_us: int) -> int:
         """Bytes of `booked_bytes` that the plan has carried by `instant_us`."""
@@ -342,9 +350,3 @@ async def count_unheard(connection: AsyncConnection) -> int:
     """How many live ones nothing is heard of."""
     query = select(func.count()).where(transfers.c.unheard_us.is_not(None), transfers.c.state.in_(LIVE))
     return int((await connection.execute(query)).scalar_one())
-
-
-async def live_by_owner(connection: AsyncConnection) -> dict[str, int]:
-    """How many each token has; those without one are left out."""
-    query = select(transfers.c.owner, func.count()).where(transfers.c.state.in_(LIVE)).group_by(transfers.c.owner)
-    return {row[0]: row[1] for row in await connection.execute(query)}

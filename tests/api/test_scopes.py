@@ -66,6 +66,8 @@ NEEDS = {
     "GET /v1/session": Scope.READ,
     "DELETE /v1/session": Scope.READ,
     "GET /v1/tokens": Scope.ADMIN,
+    "GET /v1/tokens/{token_id}": Scope.ADMIN,
+    "PATCH /v1/tokens/{token_id}": Scope.ADMIN,
     "POST /v1/tokens": Scope.ADMIN,
     "DELETE /v1/tokens/{token_id}": Scope.ADMIN,
     "GET /v1/events": Scope.READ,

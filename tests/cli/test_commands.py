@@ -71,6 +71,19 @@ def test_audit(bwb: Bwb) -> None:
     assert MEANINGS.keys() == CHECKS.keys()
 
 
+def test_limits_of_a_token_are_shown_and_set(bwb: Bwb) -> None:
+    made = bwb(
+        "token", "create", "student", "-s", "submit", "--max-open", "100", "--max-ahead", "7d", "--max-jobs", "unlimited", "--json"
+    ).json
+    shown = bwb("token", "show", made["id"]).out
+    assert "0 of 100 (its own)" in shown and "7d" in shown and "0 of unlimited (its own)" in shown, shown
+    changed = bwb("token", "set", made["id"], "--max-open", "default", "--max-priority", "5", "--json").json["limits"]
+    assert changed["open_transfers"]["default"] and changed["priority"] == {"value": 5, "default": False, "used": None}
+    assert changed["horizon_s"]["value"] == 7 * 86_400
+    bwb("token", "set", made["id"], "--max-open", "many", code=2)
+    bwb("token", "set", made["id"], code=2)
+
+
 def test_tokens_are_made_listed_and_revoked(bwb: Bwb, live: Live) -> None:
     made = bwb("token", "create", "workflows", "-s", "read", "-s", "submit", "--expires", "+30d")
     secret = made.out.strip()

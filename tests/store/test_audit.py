@@ -62,6 +62,9 @@ FAULTS = [
     ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET finish_us = 9e15 WHERE id = {TRANSFER}"),
     ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET state = 'FAILED' WHERE id = {TRANSFER}"),
     ("successor_out_of_turn", f"{WAIT} WHERE id = {LATER}; UPDATE transfers SET paused = true WHERE id = {TRANSFER}"),
+    ("token_use_differs", "UPDATE token_use SET open = open + 1"),
+    ("token_use_differs", "UPDATE token_use SET byte_us = byte_us - 1"),
+    ("token_use_differs", "DELETE FROM token_use"),
     ("key_used_twice", "INSERT INTO idempotency_keys SELECT owner, 'another', body_hash, answer, created_us FROM idempotency_keys"),
 ]
 

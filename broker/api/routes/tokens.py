@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/tokens: for administrators."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Response
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api import render
-from broker.api.context import Administrator, BrokerDependency
-from broker.api.operator_schemas import TokenBody, TokenInUse, TokenOut
+from broker.api.context import Administrator, Broker, BrokerDependency, ExpectedRevision, etag
+from broker.api.operator_schemas import TokenBody, TokenChangeBody, TokenInUse, TokenOut
 from broker.api.routes.transfers import REFUSALS
+from broker.core.allowance import NOTHING
 from broker.desk.problems import Problem
 from broker.fleet import tokens
-from broker.store import access, transfers
+from broker.store import access, jobs, token_use
+from broker.store.access import Token
 
 router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 
@@ -18,12 +23,48 @@ router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
 async def list_tokens(broker: BrokerDependency, _: Administrator) -> Response:
     """Every token that there ever was, without its secret."""
     async with broker.database.transaction() as connection:
-        found = await access.list_tokens(connection)
-        opened = await broker.sessions.open_by_token(connection, broker.clock())
-        owned = await transfers.live_by_owner(connection)
-    return render.answer(
-        [render.token(item) | {"sessions": opened.get(item.id, 0), "transfers": owned.get(item.id, 0)} for item in found]
-    )
+        return render.answer(await _shown(broker, connection, await access.list_tokens(connection)))
+
+
+@router.get("/{token_id}", response_model=TokenInUse, responses=REFUSALS)
+async def show(token_id: str, broker: BrokerDependency, _: Administrator) -> Response:
+    async with broker.database.transaction() as connection:
+        found = None if "\0" in token_id else await access.token_by_id(connection, token_id)
+        if found is None:
+            raise Problem("not-found", f"there is no token {token_id[:64]!r}")
+        (shown,) = await _shown(broker, connection, [found])
+    return render.answer(shown, headers={"ETag": etag(found.revision)})
+
+
+@router.patch("/{token_id}", response_model=TokenInUse, responses=REFUSALS)
+async def change(
+    token_id: str, body: TokenChangeBody, broker: BrokerDependency, caller: Administrator, revision: ExpectedRevision
+) -> Response:
+    """Set limits; those that are not named stay. What is booked stays as well: a lower limit holds for what comes."""
+    if "\0" in token_id:
+        raise Problem("not-found", "there is no such token")
+    await tokens.change_limits(broker.database, broker.clock(), token_id, body.limits.given(), revision, caller.id)
+    broker.access.forget()
+    broker.sessions.forget()
+    return await show(token_id, broker, caller)
+
+
+async def _shown(broker: Broker, connection: AsyncConnection, found: Sequence[Token]) -> list[render.Json]:
+    opened = await broker.sessions.open_by_token(connection, broker.clock())
+    uses = await token_use.read_all(connection)
+    queued = await jobs.open_by_owner(connection)
+    return [
+        render.token(item)
+        | {
+            "sessions": opened.get(item.id, 0),
+            "transfers": uses.get(item.id, NOTHING).open,
+            "limits": render.limits(
+                item, broker.allowance(tokens.principal_of(item)), uses.get(item.id, NOTHING), queued.get(item.id, 0)
+            ),
+            "revision": item.revision,
+        }
+        for item in found
+    ]
 
 
 @router.post("", status_code=201, response_model=TokenOut, responses=REFUSALS)
@@ -33,7 +74,13 @@ async def create(body: TokenBody, broker: BrokerDependency, caller: Administrato
     if body.expires is not None and body.expires <= now_us:
         raise Problem.of_field("expires", "lies in the past")
     token, secret = await tokens.create(
-        broker.database, now_us, name=body.name, scopes=tuple(dict.fromkeys(body.scopes)), actor=caller.id, expires_us=body.expires
+        broker.database,
+        now_us,
+        name=body.name,
+        scopes=tuple(dict.fromkeys(body.scopes)),
+        actor=caller.id,
+        expires_us=body.expires,
+        limits={name: value for name, value in body.limits.given().items() if value is not None},
     )
     return render.answer(render.token(token, secret), 201, {"Cache-Control": "no-store"})
 

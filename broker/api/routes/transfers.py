@@ -92,14 +92,14 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
     """The command for these asks; where some preempt, with those that may have to give way."""
     preempting = [item for item in asked if item.preempt]
     if not preempting:
-        return Admit(asked, caller.id, broker.policy, key)
+        return Admit(asked, caller.id, broker.policy, key, allowance=broker.allowance(caller))
     if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
         raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
     links = asked_links(preempting, broker.desk.books)
     highest = max(item.priority for item in preempting)
     async with broker.database.transaction() as connection:
         candidates = await transfers.displaceable(connection, links, highest, broker.clock())
-    return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates)
+    return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates, allowance=broker.allowance(caller))
 
 
 async def _admitted(broker: Broker, caller: Principal, asked: Sequence[Ask], key: Key | None) -> list[Transfer | Problem]:
@@ -176,7 +176,7 @@ async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) ->
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
     asked = await _judged([ask(body, "quote")], broker)
-    answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, caller.id))
+    answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))
     records = broker.desk.books.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
     return render.answer({"quotes": shown})
@@ -253,7 +253,7 @@ async def change(
             value = tuple(value)
         inside = _INSIDE.get(name, name)
         (options if inside in _OPTIONS else given)[inside] = value
-    command = Change(transfer_id, caller.id, revision, broker.policy, **given, options=options)
+    command = Change(transfer_id, caller.id, revision, broker.policy, **given, options=options, account=broker.account(caller))
     return await _carry_out(broker, caller, command, preview)
 
 
@@ -284,7 +284,9 @@ async def resume(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
     """Book the rest of a paused transfer from now on."""
-    return await _carry_out(broker, caller, Resume(transfer_id, caller.id, revision, broker.policy), preview)
+    return await _carry_out(
+        broker, caller, Resume(transfer_id, caller.id, revision, broker.policy, broker.account(caller)), preview
+    )
 
 
 @router.get("/transfers/{transfer_id}/events", response_model=list[EventOut], responses=REFUSALS)

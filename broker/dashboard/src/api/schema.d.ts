@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Submit Batch
-         * @description Book many transfers in one transaction, each for itself: the answer has a status per item, in order.
+         * @description Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
          *
          *     Those with one joint planner (vifi, optimal) are planned together.
          */
@@ -884,14 +884,19 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Show */
+        get: operations["show_v1_tokens__token_id__get"];
         put?: never;
         post?: never;
         /** Revoke */
         delete: operations["revoke_v1_tokens__token_id__delete"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change
+         * @description Set limits; those that are not named stay. What is booked stays as well: a lower limit holds for what comes.
+         */
+        patch: operations["change_v1_tokens__token_id__patch"];
         trace?: never;
     };
     "/v1/events": {
@@ -1724,6 +1729,60 @@ export interface components {
          * @enum {string}
          */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
+        /** LimitOut */
+        LimitOut: {
+            /**
+             * Value
+             * @description null: no limit
+             */
+            value: number | null;
+            /**
+             * Default
+             * @description it is the broker's, not the token's own
+             */
+            default: boolean;
+            /**
+             * Used
+             * @description null: nothing is counted
+             */
+            used: number | null;
+        };
+        /**
+         * LimitsBody
+         * @description Limits of one token by name; null: the broker's default.
+         */
+        LimitsBody: {
+            /**
+             * Open Transfers
+             * @description held, reserved and active ones
+             */
+            open_transfers?: number | "unlimited" | null;
+            /**
+             * Booked Gb Hours
+             * @description of these together: GB times hours from the request to the planned end
+             */
+            booked_gb_hours?: number | "unlimited" | null;
+            /**
+             * Horizon S
+             * @description how far ahead anything may be booked or asked for
+             */
+            horizon_s?: number | "unlimited" | null;
+            /**
+             * Priority
+             * @description the highest
+             */
+            priority?: number | "unlimited" | null;
+            /**
+             * Jobs
+             * @description long ones that wait or run
+             */
+            jobs?: number | "unlimited" | null;
+            /**
+             * Successors
+             * @description behind one transfer of another token
+             */
+            successors?: number | "unlimited" | null;
+        };
         /**
          * LinkBody
          * @description A directed link, as in NET.json.
@@ -2792,6 +2851,12 @@ export interface components {
             scopes: ("read" | "submit" | "operate" | "admin")[];
             /** Expires */
             expires?: string | null;
+            /** @default {} */
+            limits: components["schemas"]["LimitsBody"];
+        };
+        /** TokenChangeBody */
+        TokenChangeBody: {
+            limits: components["schemas"]["LimitsBody"];
         };
         /**
          * TokenInUse
@@ -2832,6 +2897,15 @@ export interface components {
              * @description live ones that it owns; they go on without it
              */
             transfers: number;
+            /**
+             * Limits
+             * @description by name: what it may have at once, and has
+             */
+            limits: {
+                [key: string]: components["schemas"]["LimitOut"];
+            };
+            /** Revision */
+            revision: number;
         };
         /** TokenOut */
         TokenOut: {
@@ -9705,6 +9779,118 @@ export interface operations {
             };
         };
     };
+    show_v1_tokens__token_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenInUse"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Precondition Failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+        };
+    };
     revoke_v1_tokens__token_id__delete: {
         parameters: {
             query?: never;
@@ -9722,6 +9908,125 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Precondition Failed */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+        };
+    };
+    change_v1_tokens__token_id__patch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description ETag of what was read, or "*" */
+                "If-Match"?: string | null;
+            };
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenChangeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenInUse"];
+                };
             };
             /** @description Bad Request */
             400: {

@@ -3,13 +3,14 @@
 import { useMemo, useState } from "react";
 import { useMay, useSession } from "../../api/session";
 import type { Token } from "../../api/types";
+import { exact } from "../../format/units";
 import { useNow } from "../../format/use-now";
 import { to } from "../../addresses";
 import { Button, Choice, Link, SearchField, Table, Tag, Time, type Column } from "../../ui";
 import { oneOf, text, useUrlState } from "../../url-state";
 import { Revoke } from "./revoke";
 import { Scopes } from "./scopes";
-import { validity, VALIDITY, works } from "./tokens";
+import { limitsOf, validity, VALIDITY, works } from "./tokens";
 
 const SHOWN = [
   { value: "people", label: "People and programs" },
@@ -68,7 +69,7 @@ function columnsOf(now: Date, own: string, operator: boolean, end: (token: Token
     { key: "expires", title: "Expires", sort: true, value: (token) => token.expires, show: (token) => (token.expires ? <Time at={token.expires} /> : "Never") },
     { key: "created", title: "Created", sort: true, value: (token) => token.created, show: (token) => <Time at={token.created} /> },
     { key: "sessions", title: "Sessions", sort: true, align: "end", width: "7.5rem", hint: "Of this page, open now", value: (token) => token.sessions },
-    { key: "transfers", title: "Transfers", sort: true, align: "end", width: "7.5rem", hint: "Live ones that were booked with it", value: (token) => token.transfers },
+    { key: "transfers", title: "Transfers", sort: true, align: "end", width: "7.5rem", hint: "Live ones that were booked with it, and how many it may have", value: (token) => token.transfers, show: (token) => <Share token={token} /> },
     {
       key: "revoke",
       title: "Revoke",
@@ -90,6 +91,17 @@ function Name({ token, own, operator }: { token: Token; own: string; operator: b
   return (
     <span title={token.host !== null ? token.name : `${token.name}: ${operator ? "what was done with it" : token.id}`}>
       {named} {token.id === own && <span className="muted">(you)</span>}
+    </span>
+  );
+}
+
+/** What it has and may have of open transfers; the other limits where the pointer rests. */
+function Share({ token }: { token: Token }) {
+  const most = token.limits["open_transfers"]?.value ?? null;
+  return (
+    <span title={limitsOf(token).join("\n")}>
+      {token.transfers}
+      {most !== null && <span className="muted"> / {exact(most)}</span>}
     </span>
   );
 }

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
 import type { Token } from "../../api/types";
-import { consequences, impliedBy, validity } from "./tokens";
+import { consequences, impliedBy, limitsOf, validity } from "./tokens";
 
 const NOW = new Date("2026-01-01T00:00:00Z");
 
 function token(given: Partial<Token> = {}): Token {
   const plain = { id: "tok_1", name: "robot", scopes: ["read"], host: null, created: "2025-01-01T00:00:00Z", expires: null, revoked: null, last_used: null };
-  return { ...plain, sessions: 0, transfers: 0, ...given };
+  return { ...plain, sessions: 0, transfers: 0, limits: {}, revision: 1, ...given };
 }
+
+test("limits say what a token may have, and has where that is counted", () => {
+  const limits = {
+    open_transfers: { value: 50_000, default: true, used: 12 },
+    priority: { value: 100, default: true, used: null },
+    jobs: { value: null, default: false, used: 0 },
+  };
+  expect(limitsOf(token({ limits }))).toEqual(["Open transfers: 12 of 50\u202f000", "Highest priority: 100", "Jobs: 0 of no limit"]);
+});
 
 test("a token ends when it is revoked, or at its time, and says so a week before", () => {
   expect(validity(token(), NOW)).toBe("valid");

@@ -3,6 +3,7 @@
 import { grants, type Scope } from "../../api/session";
 import type { Token } from "../../api/types";
 import { seconds } from "../../format/time";
+import { exact } from "../../format/units";
 import type { Tone } from "../../ui";
 
 /** What people may be given, the least first. An agent gets its token when its host is enrolled. */
@@ -41,6 +42,23 @@ export const VALIDITY: Record<Validity, { word: string; tone: Tone }> = {
 };
 
 export const works = (token: Token, now: Date): boolean => ["valid", "ending"].includes(validity(token, now));
+
+const LIMIT_WORDS: Record<string, string> = {
+  open_transfers: "Open transfers",
+  booked_gb_hours: "GB × hours booked ahead",
+  horizon_s: "Books ahead (s)",
+  priority: "Highest priority",
+  jobs: "Jobs",
+  successors: "Behind others' transfers",
+};
+
+/** A line for each limit: what it may have, and has where that is counted. */
+export function limitsOf(token: Pick<Token, "limits">): string[] {
+  return Object.entries(token.limits).map(([name, { value, used }]) => {
+    const most = value === null ? "no limit" : exact(value);
+    return `${LIMIT_WORDS[name] ?? name}: ${used === null ? most : `${exact(used)} of ${most}`}`;
+  });
+}
 
 /** What stops when the token is revoked, and what goes on all the same, the worst first. `own`: the id of the token that one is signed in with. */
 export function consequences(token: Token, all: readonly Token[], own: string, now: Date): { bad: boolean; text: string }[] {

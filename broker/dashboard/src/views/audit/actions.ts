@@ -10,8 +10,8 @@ export const ACTIONS: Record<string, readonly string[]> = {
   node: ["changed"],
   window: ["created", "removed"],
   host: ["enrolled", "changed", "removed"],
-  enrolment_token: ["created"],
-  token: ["created", "revoked"],
+  enrolment_token: ["created", "revoked"],
+  token: ["created", "changed", "revoked"],
   session: ["opened", "closed"],
   job: ["queued", "started", "done", "failed", "canceling", "canceled", "applied"],
 }; // prettier-ignore

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much each token has booked: kept up with every transaction of the desk, so that admission need not count. `audit` proves it."""
+
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.allowance import NOTHING, Use
+from broker.store import bulk
+from broker.store.tables import token_use
+
+# In order of the owners: two desks that write several of them wait for each other in no ring.
+_ADD = """
+    INSERT INTO token_use (owner, open, byte_us)
+    SELECT owner, open, byte_us FROM unnest(%(owners)s::text[], %(opens)s::bigint[], %(byte_us)s::numeric[]) AS new(owner, open, byte_us)
+    ON CONFLICT (owner) DO UPDATE SET open = token_use.open + excluded.open, byte_us = token_use.byte_us + excluded.byte_us
+    RETURNING owner, open, byte_us"""
+
+
+async def add(connection: AsyncConnection, changes: Mapping[str, Use]) -> dict[str, Use]:
+    """What each of these owners has now. Their rows stay locked until the transaction ends."""
+    if not changes:
+        return {}
+    owners = sorted(changes)
+    values = {
+        "owners": owners,
+        "opens": [changes[owner].open for owner in owners],
+        "byte_us": [str(changes[owner].byte_us) for owner in owners],
+    }
+    return {owner: Use(count, int(byte_us)) for owner, count, byte_us in await bulk.execute(connection, _ADD, values)}
+
+
+_READ = "SELECT owner, open, byte_us FROM token_use WHERE owner = ANY(%(owners)s::text[])"
+
+
+async def read(connection: AsyncConnection, owners: Iterable[str]) -> dict[str, Use]:
+    wanted = list(owners)
+    found = {owner: Use(count, int(byte_us)) for owner, count, byte_us in await bulk.execute(connection, _READ, {"owners": wanted})}
+    return {owner: found.get(owner, NOTHING) for owner in wanted}
+
+
+async def read_all(connection: AsyncConnection) -> dict[str, Use]:
+    rows = await connection.execute(select(token_use))
+    return {row.owner: Use(row.open, int(row.byte_us)) for row in rows}
