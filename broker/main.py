@@ -6,12 +6,15 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 
 from broker import machine_code, memory
 from broker.api import errors
+from broker.api.addresses import ClientAddress, TrustedProxies
 from broker.api.arrival import Arrival
+from broker.api.connections import Connections, Limits
 from broker.api.context import Broker, policy_of
 from broker.api.dashboard import FOLDER, Dashboard
 from broker.api.headers import Headers
@@ -42,7 +45,7 @@ from broker.fleet.sessions import Sessions
 from broker.fleet.tokens import Access
 from broker.jobs.nudge import Nudge
 from broker.planners import warm_up
-from broker.settings import Settings, settings
+from broker.settings import Settings, networks, settings
 from broker.store.session import Database, DatabaseAway
 
 VERSION = "0.1.0"
@@ -63,11 +66,13 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # routes/documentation.py
     )
     app.state.settings = chosen
     app.state.clock = clock
     errors.install(app, chosen.body_limit_bytes)
     app.add_middleware(Headers)
+    app.add_middleware(ClientAddress, trusted=TrustedProxies(networks(chosen.trusted_proxies)))
     app.add_middleware(Arrival, clock=clock)
     for module in (
         overview,
@@ -92,8 +97,19 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     return app
 
 
+def _limits(chosen: Settings) -> Limits:
+    return Limits(
+        chosen.connections,
+        chosen.connections_per_address,
+        chosen.header_timeout_s,
+        chosen.body_timeout_s,
+        chosen.write_timeout_s,
+        chosen.unread_bytes,
+    )
+
+
 @contextlib.asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     chosen: Settings = app.state.settings
     clock: Callable[[], int] = app.state.clock
     if not chosen.database_url:
@@ -123,10 +139,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
         await desk.warm_up()
     memory.settle()
-    parts = (desk.run(), puller.run(desk, broker.policy), wakeups.run(), memory.give_back())
+    connections = Connections(_limits(chosen), TrustedProxies(networks(chosen.trusted_proxies)))
+    parts = (connections.run(), desk.run(), puller.run(desk, broker.policy), wakeups.run(), memory.give_back())
     tasks = [asyncio.create_task(part) for part in parts]
     try:
-        yield
+        yield {"connections": connections}  # broker.api.connections.Guarded finds it there
     finally:
         wakeups.close()
         for task in tasks:

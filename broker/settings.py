@@ -3,11 +3,12 @@
 
 import os
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -26,6 +27,22 @@ class Settings(BaseSettings):
     session_idle_s: int = Field(default=3600, ge=60, description="and after so long without a page that is open")
 
     body_limit_bytes: int = Field(default=8 * 2**20, ge=1024)
+    connections: int = Field(
+        default=10_000, ge=10, description="most TCP connections of an API process; fewer where RLIMIT_NOFILE allows fewer"
+    )
+    connections_per_address: int = Field(default=512, ge=1, description="and of one address; trusted proxies may have any number")
+    header_timeout_s: float = Field(
+        default=10, gt=0, description="a connection on which no request header came for so long is closed"
+    )
+    body_timeout_s: float = Field(default=20, gt=0, description="and one whose request body came that slowly")
+    write_timeout_s: float = Field(default=20, gt=0, description="and one whose reader took nothing of its answer for so long")
+    unread_bytes: int = Field(
+        default=64 * 2**20, ge=2**20, description="most that waits for readers, all answers together; who waited longest goes"
+    )
+    trusted_proxies: str = Field(
+        default="", description="networks (CIDR, by commas) whose X-Forwarded-For and X-Forwarded-Proto count; default: nobody's"
+    )
+
     batch_limit: int = Field(default=10_000, ge=1, description="most transfers in one POST /v1/transfers/batch")
     desk_batch: int = Field(default=512, ge=1, description="most requests that the desk puts into one transaction")
 
@@ -82,6 +99,17 @@ class Settings(BaseSettings):
     job_time_limit_s: int = Field(default=3600, ge=1, description="a job that takes longer has failed")
     job_memory_mb: int = Field(default=4096, ge=256, description="a job whose process needs more has failed")
     plan_limit: int = Field(default=1000, ge=1, description="most transfers that one re-optimisation may move")
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, given: str) -> str:
+        for network in networks(given):
+            ip_network(network, strict=False)
+        return given
+
+
+def networks(given: str) -> list[str]:
+    return [part.strip() for part in given.split(",") if part.strip()]
 
 
 @cache

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
+from broker.api.connections import Guarded
 from broker.client import BrokerClient
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
@@ -46,8 +48,8 @@ class Live:
 class Server:
     """Start and stop at will, on the same port: a broker that restarts, as its clients see it."""
 
-    def __init__(self, database_url: str) -> None:
-        self._settings = Settings(database_url=database_url, secret_key=SECRET)  # type: ignore[arg-type]
+    def __init__(self, database_url: str, **options: Any) -> None:
+        self._settings = Settings(database_url=database_url, secret_key=SECRET, **options)
         self.port = free_port()
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -58,7 +60,14 @@ class Server:
 
     def start(self) -> None:
         config = uvicorn.Config(
-            create_app(self._settings), host="127.0.0.1", port=self.port, log_level="error", timeout_graceful_shutdown=1
+            create_app(self._settings),
+            host="127.0.0.1",
+            port=self.port,
+            log_level="error",
+            timeout_graceful_shutdown=1,
+            http=Guarded,
+            ws="none",
+            proxy_headers=False,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
@@ -75,10 +84,10 @@ class Server:
 
 
 @contextmanager
-def live_server(database_url: str, directory: Path) -> Iterator[tuple[Live, Server]]:
+def live_server(database_url: str, directory: Path, **options: Any) -> Iterator[tuple[Live, Server]]:
     """A running broker and a state directory that leads clients to it, as `bwb up` writes it."""
     token = asyncio.run(_token(database_url))
-    server = Server(database_url)
+    server = Server(database_url, **options)
     directory.mkdir(exist_ok=True)
     (directory / "admin.token").write_text(token + "\n")
     (directory / "bwb.json").write_text(f'{{"url": "{server.url}", "pids": {{}}}}\n')

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"path/filepath"
@@ -128,6 +129,44 @@ func TestAnExistingFileIsNotOverwritten(t *testing.T) {
 	over.overwrite = true
 	over.assign()
 	over.arrived(10 * time.Second)
+}
+
+// The same file asked for twice is there twice over, although only once on the wire; one of the same size and another content is not it.
+func TestTheSameTransferTwice(t *testing.T) {
+	l := newLab(t)
+	a, b := l.agent("a"), l.agent("b")
+	first := l.job(a, b, 3_000_000, steps(0, 5, 100)...)
+	first.assign()
+	first.arrived(10 * time.Second)
+	before, err := os.Stat(filepath.Join(b.receive, first.destination))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _ := os.ReadFile(filepath.Join(a.serve, first.name))
+
+	again := l.job(a, b, 3_000_000, steps(0, 5, 1)...) // at this rate it would take 24 s
+	if err := os.WriteFile(filepath.Join(a.serve, again.name), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again.assign()
+	again.arrived(10 * time.Second)
+	after, err := os.Stat(filepath.Join(b.receive, first.destination))
+	if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Errorf("the file was written again: %v", err)
+	}
+	for _, r := range l.broker.Reports() {
+		if r.TransferID == again.id && r.Kind == "started" {
+			t.Error("something was sent again")
+		}
+	}
+
+	other := l.job(a, b, 3_000_000, steps(0, 5, 100)...) // of other random content
+	other.assign()
+	other.failed(10*time.Second, b, "destination_exists")
+	other.failed(10*time.Second, a, "destination_exists")
+	if kept, _ := os.ReadFile(filepath.Join(b.receive, first.destination)); !bytes.Equal(kept, content) {
+		t.Error("what was there is not there any more")
+	}
 }
 
 func TestAFullDisk(t *testing.T) {

@@ -27,10 +27,15 @@ def serve_command(
     """Run the API and the dashboard. Needs BWB_DATABASE_URL; `bwb up` brings its own database."""
     import uvicorn
 
+    from broker.api.connections import Guarded, raise_file_limit
+
+    raise_file_limit()
     options: dict[str, Any] = {
         "factory": True,
         "loop": "uvloop",
-        "http": "httptools",
+        "http": Guarded,
+        "ws": "none",  # nobody speaks it here, and its connections would be nobody's to watch
+        "proxy_headers": False,  # uvicorn would believe anyone on this machine; BWB_TRUSTED_PROXIES says whom we believe
         "lifespan": "on",
         "access_log": access_log,
         "server_header": False,

@@ -7,8 +7,13 @@ import (
 	"unicode"
 )
 
-// UnknownTransfer is the one ERROR code that is not a failure: the receiver has not heard of the transfer yet.
-const UnknownTransfer = "unknown_transfer"
+// ERROR codes that are no failures: the sender comes again.
+const (
+	// UnknownTransfer: the receiver has not heard of the transfer yet.
+	UnknownTransfer = "unknown_transfer"
+	// ChecksumWanted: the next time END shall carry the digest of the file, although the transfer is not verified.
+	ChecksumWanted = "checksum_wanted"
+)
 
 // Error ends the connection with a reason. It is an error value on the side that reads it.
 type Error struct {

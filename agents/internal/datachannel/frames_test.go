@@ -53,6 +53,7 @@ var examples = []frame{
 	Progress{10, 5},
 	Done{Digest{8}},
 	Error{"disk_full", "no space left"},
+	Error{ChecksumWanted, "the destination exists, and is to be compared"},
 	Error{"", ""},
 	Error{strings.Repeat("c", 255), strings.Repeat("d", maxDetail)},
 }

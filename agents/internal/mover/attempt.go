@@ -32,6 +32,9 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	}
 	l, err := s.connect(ctx, o)
 	if err != nil {
+		if said := (datachannel.Error{}); errors.As(err, &said) && said.Code == datachannel.ChecksumWanted {
+			s.hashes = true
+		}
 		return none, err
 	}
 	defer func() { l.end(errStopped) }()
@@ -42,7 +45,11 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	s.gauges.connected.Store(true)
 	go l.listen(&s.gauges, s.sawLife)
 
-	src := readAhead(file, s.first, l.resume, &s.marks)
+	m := &s.marks
+	if s.hashes && l.resume == o.Volume {
+		m = &marks{} // the receiver compares, whether the transfer is verified or not
+	}
+	src := readAhead(file, s.first, l.resume, m)
 	defer src.close()
 	s.gauges.written.Store(l.resume)
 	s.live.Store(l)
@@ -61,7 +68,9 @@ func (s *Sender) attempt(ctx context.Context) (datachannel.Digest, error) {
 	if err := l.write(end); err != nil {
 		return none, l.reason(err)
 	}
-	s.drain(l, carried, signal.Done)
+	if s.gate.Pass(s.clock.Now()).Open { // else it had nothing to send, and the link is not its own to free
+		s.drain(l, carried, signal.Done)
+	}
 	<-l.gone
 	select {
 	case digest := <-l.done:

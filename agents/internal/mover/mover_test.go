@@ -140,18 +140,24 @@ func (p *pair) same() {
 // dial opens a data channel up to RESUME, by hand.
 func (p *pair) dial() (*channel, datachannel.Nonce, datachannel.Nonce, int64) {
 	p.t.Helper()
+	c, hello, challenge, offset, err := p.tryDial()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c, hello, challenge, offset
+}
+
+func (p *pair) tryDial() (c *channel, hello, challenge datachannel.Nonce, offset int64, err error) {
+	p.t.Helper()
 	conn, err := net.Dial("tcp", p.listener.Address())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	c := newChannel(conn)
-	hello, challenge, offset, err := c.offer(&p.orders)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return c, hello, challenge, offset
+	c = newChannel(conn)
+	hello, challenge, offset, err = c.offer(&p.orders)
+	return c, hello, challenge, offset, err
 }
 
 func TestEmptyAndOddSizes(t *testing.T) {

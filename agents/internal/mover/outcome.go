@@ -12,7 +12,11 @@ import (
 )
 
 func (s *Sender) finish(digest datachannel.Digest) {
-	s.tail.Release(0, signal.Done)
+	if s.gate.Pass(s.clock.Now()).Open {
+		s.tail.Release(0, signal.Done)
+	} else {
+		s.tail.Leave() // the file was there already; the link may still be its predecessor's
+	}
 	s.gauges.bytes.Store(s.currentOrders().Volume)
 	o := s.currentOrders()
 	s.log.Info("sent", "bytes", o.Volume, "checksum", o.checksum(digest))

@@ -4,7 +4,6 @@ package mover
 
 import (
 	"crypto/sha256"
-	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -26,15 +25,18 @@ type Receiver struct {
 	marks  marks
 	orders atomic.Pointer[Orders]
 
+	leaving sync.Once
 	mu      sync.Mutex
 	session *session
 	stopped bool
 
+	quit  chan struct{} // closed by Stop
 	ready chan struct{} // closed when it is known how far an earlier run came
 
 	// How it ended, if it has: a sender that missed it is told again. Written before ready or by the current session.
 	done   *datachannel.Digest
 	failed *failure.Failure
+	asked  bool // of a sender that does not hash: to do it, for a comparison
 }
 
 // ReceiverOptions are what a receiver needs beside its orders.
@@ -49,8 +51,8 @@ type ReceiverOptions struct {
 func StartReceiver(opt ReceiverOptions, o Orders, outcome brokerapi.AgentReportKind) *Receiver {
 	r := &Receiver{
 		folder: opt.Folder, state: opt.State, book: opt.Book,
-		log:   opt.Log.With("transfer", o.Transfer, "role", "receive"),
-		ready: make(chan struct{}),
+		log:  opt.Log.With("transfer", o.Transfer, "role", "receive"),
+		quit: make(chan struct{}), ready: make(chan struct{}),
 	}
 	r.orders.Store(&o)
 	r.marks.off = o.Unchecked
@@ -75,18 +77,18 @@ func (r *Receiver) recover(j agentstate.Journal, outcome brokerapi.AgentReportKi
 	if r.folder.HasPartial(j.Partial) {
 		return // not yet: the sender brings END again
 	}
-	file, there := r.folder.Finished(j.Destination, j.Volume)
-	if !there {
+	there, found := r.folder.Existing(j.Destination, j.Volume)
+	if !found {
 		return
 	}
-	defer file.Close()
-	h := sha256.New()
+	defer there.Close()
+	digest := datachannel.Digest(sha256.Sum256(nil))
 	if !r.marks.off {
-		if _, err := io.Copy(h, file); err != nil {
+		var err error
+		if digest, err = hashWhole(there.File, j.Volume, r.quit); err != nil {
 			return
 		}
 	}
-	digest := datachannel.Digest(h.Sum(nil))
 	if checksum(digest) != j.Digest {
 		return
 	}
@@ -105,6 +107,7 @@ func (r *Receiver) Progress() Progress { return r.gauges.progress() }
 
 // Stop ends the transfer here. What is on disk stays for a later run, unless it is to be removed and is not finished.
 func (r *Receiver) Stop(remove bool) {
+	r.leaving.Do(func() { close(r.quit) })
 	<-r.ready
 	r.mu.Lock()
 	r.stopped = true

@@ -47,6 +47,8 @@ type Sender struct {
 	alive atomic.Int64         // broker time since when silence of the peer counts
 	first fs.FileInfo          // the file as it was when this run began to send it
 	live  atomic.Pointer[link] // the connection, while there is one
+
+	hashes bool // the receiver has a file to compare with, although the transfer is not verified
 }
 
 // SenderOptions are what a sender needs beside its orders.

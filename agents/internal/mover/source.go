@@ -37,7 +37,7 @@ func readAhead(file *os.File, before fs.FileInfo, offset int64, m *marks) *sourc
 		chunks: make(chan []byte, buffers), free: make(chan []byte, buffers),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	size := min(chunkSize, max(before.Size()-offset, 4<<10))
+	size := min(chunkSize, max(before.Size(), 4<<10)) // also to hash what lies before the offset with
 	for range buffers {
 		s.free <- make([]byte, datachannel.DataPrefix+size)
 	}

@@ -160,19 +160,6 @@ func (f *Folder) RemovePartial(partial string) error {
 	return err
 }
 
-// Finished opens a file under its final name, if it is there with the right size.
-func (f *Folder) Finished(destination string, volume int64) (*os.File, bool) {
-	file, info, fail := f.OpenSource(destination)
-	if fail != nil {
-		return nil, false
-	}
-	if info.Size() != volume {
-		_ = file.Close()
-		return nil, false
-	}
-	return file, true
-}
-
 // HasPartial says whether the transfer's partial file exists.
 func (f *Folder) HasPartial(partial string) bool {
 	_, err := f.root.Lstat(partial)

@@ -3,6 +3,7 @@
 package served
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -129,5 +130,44 @@ func TestWhatDoesNotFitIsRefusedEarly(t *testing.T) {
 	}
 	if info, _ := in.File.Stat(); info.Size() != 0 {
 		t.Errorf("reserving changed the size to %d", info.Size())
+	}
+}
+
+// What is written to while it is compared is not what was compared.
+func TestAnExistingFileThatChanges(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"nothing": func(string) error { return nil },
+		"written, and its time set back": func(path string) error {
+			info, err := os.Stat(path)
+			return errors.Join(err, os.WriteFile(path, []byte("other"), 0o600), os.Chtimes(path, info.ModTime(), info.ModTime()))
+		},
+		"replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte("thing"), 0o600), os.Rename(path+"2", path))
+		},
+		"removed": os.Remove,
+	} {
+		dir := t.TempDir()
+		folder, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, "x")
+		if err := os.WriteFile(path, []byte("thing"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, found := folder.Existing("x", 4); found {
+			t.Error("another size is worth a comparison")
+		}
+		there, found := folder.Existing("x", 5)
+		if !found {
+			t.Fatal("not found")
+		}
+		if err := change(path); err != nil {
+			t.Fatal(err)
+		}
+		if fail := there.Settle(); (fail == nil) != (name == "nothing") {
+			t.Errorf("%s: %v", name, fail)
+		}
+		there.Close()
 	}
 }

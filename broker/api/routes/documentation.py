@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """/docs: the contract to read and to try, by Swagger UI. Its files come with the dashboard, so that no other host sees who reads."""
 
-from fastapi import APIRouter
+import asyncio
+
+import orjson
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from broker.api.headers import CONTENT_SECURITY_POLICY
@@ -30,3 +33,12 @@ _PAGE = """<!doctype html>
 @router.get("/docs", response_class=HTMLResponse)
 async def documentation() -> HTMLResponse:
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
+
+
+@router.get("/openapi.json")
+async def contract(request: Request) -> Response:
+    """Written once for each process, and not on the loop: FastAPI's own would do it for everybody who asks, with or without a token."""
+    state = request.app.state
+    if getattr(state, "contract", None) is None:
+        state.contract = asyncio.ensure_future(asyncio.to_thread(lambda: orjson.dumps(request.app.openapi())))
+    return Response(await asyncio.shield(state.contract), media_type="application/json")
