@@ -37,7 +37,8 @@ class FlowMatch(Body):
 
     protocol: Literal["tcp", "udp"] = "tcp"
     address: Annotated[str, StringConstraints(strict=True, max_length=45)] | None = Field(
-        default=None, description="IP address that they go to; default: that of the destination host's agent"
+        default=None,
+        description="IP address that they go to; default: that of the destination host's agent; others where the source host allows it, with operate",
     )
     source_ports: Ports | None = Field(default=None, description='"5001" or "5001-5010"')
     destination_ports: Ports | None = Field(default=None, description='"5001" or "5001-5010"')

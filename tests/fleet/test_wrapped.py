@@ -54,6 +54,7 @@ async def test_only_the_sender_is_told(service: Service, mode: str) -> None:
 async def test_a_match_is_completed_with_the_address_of_the_other_agent(service: Service) -> None:
     async with fleet(service) as f:
         await _book(f, "observed")
+        await _say(f, "h1", observe=[{"address": "peer", "destination_ports": "1024-65535"}, {"address": "192.0.2.0/24"}])
         await _book(f, "observed", destination="B", payload={"match": {"protocol": "udp", "address": "192.0.2.9"}})
         matches = [assignment["match"] for assignment in (await f.document("h1"))["assignments"]]
         ports = {"source_ports": None, "destination_ports": None}

@@ -45,11 +45,24 @@ func applyConfig(flags *pflag.FlagSet, file string) error {
 		if flag.Changed {
 			continue
 		}
-		if err := flags.Set(name, fmt.Sprint(value)); err != nil {
+		if err := flags.Set(name, flagText(value)); err != nil {
 			return fmt.Errorf("config %s: %s: %w", file, name, err)
 		}
 	}
 	return nil
+}
+
+// flagText is what stands on a command line for a value; the items of a list are parted by commas.
+func flagText(value any) string {
+	list, ok := value.([]any)
+	if !ok {
+		return fmt.Sprint(value)
+	}
+	items := make([]string, len(list))
+	for i, item := range list {
+		items[i] = fmt.Sprint(item)
+	}
+	return strings.Join(items, ",")
 }
 
 // enrolmentToken finds the one-time token. It is never a flag: a command line is for everybody on the host to read.

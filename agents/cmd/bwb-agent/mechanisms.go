@@ -9,15 +9,10 @@ import (
 	"bandwidthbroker/agents/internal/mechanism"
 )
 
-// mechanisms is a flag with names of rate mechanisms, the preferred first: pacing,htb. In the configuration file it may
-// be a list.
+// mechanisms is a flag with names of rate mechanisms, the preferred first: pacing,htb.
 type mechanisms []mechanism.Name
 
 func (m *mechanisms) Set(text string) error {
-	// A TOML list comes as [pacing htb].
-	if inner, list := strings.CutPrefix(text, "["); list {
-		text = strings.Join(strings.Fields(strings.TrimSuffix(inner, "]")), ",")
-	}
 	names, err := mechanism.ParseNames(text)
 	*m = names
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"bandwidthbroker/agents/internal/agent"
 	"bandwidthbroker/agents/internal/agentstate"
+	"bandwidthbroker/agents/internal/observe"
 )
 
 func runCommand() *cobra.Command {
@@ -95,6 +96,9 @@ A configuration file has the flags as keys:
 	flags.StringVar(&cfg.LocalGroup, "local-group", "", "`group` whose members may have their commands paced (bwb run); default: this user alone")
 	flags.Var((*mechanisms)(&cfg.Mechanisms), "mechanism",
 		"rate `mechanisms` for transfers that leave it open, the preferred first: pacing, htb, fq, window, userland (default pacing)")
+	cfg.Observe, _ = observe.ParseRules(observe.DefaultRules)
+	flags.Var((*observed)(&cfg.Observe), "observe",
+		"packets that observed transfers may be made of, as [PORTS>]ADDRESS[:PORTS], several with commas: ADDRESS is peer, an IP address or a prefix; none: nothing")
 	flags.StringVar(&cfg.TraceFile, "trace", "", "append time_us,transfer,bytes_sent_acked,applied_rate to this CSV `file` every 100 ms")
 	flags.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	flags.BoolVar(&logJSON, "log-json", false, "log as JSON lines")

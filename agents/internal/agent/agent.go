@@ -20,6 +20,7 @@ import (
 	"bandwidthbroker/agents/internal/clock"
 	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/mover"
+	"bandwidthbroker/agents/internal/observe"
 	"bandwidthbroker/agents/internal/reconcile"
 	"bandwidthbroker/agents/internal/served"
 	"bandwidthbroker/agents/internal/signalport"
@@ -42,6 +43,7 @@ type Config struct {
 	GuardLimit  time.Duration // largest guard time; see clock.LimitGuard
 	TLS         bool
 	Mechanisms  []mechanism.Name // for assignments that leave it open, the best first; empty: pacing
+	Observe     observe.Rules    // what observed transfers may be made of
 	TraceFile   string
 	Log         *slog.Logger
 }

@@ -210,6 +210,7 @@ func (a *Agent) describe() *brokerapi.AboutAgent {
 	d := &brokerapi.AboutAgent{Version: &a.cfg.Version, DataAddress: new(a.advertise()), Capabilities: new(Capabilities(a.cfg.TLS))}
 	(*d.Capabilities)["signals"] = a.signalCapability()
 	(*d.Capabilities)["mechanisms"] = a.mechanisms.Reports()
+	(*d.Capabilities)["observe"] = a.cfg.Observe
 	if a.identity != nil {
 		d.TLSFingerprint = &a.identity.Fingerprint
 	}

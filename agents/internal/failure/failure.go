@@ -28,6 +28,7 @@ const (
 
 	MechanismUnavailable = "mechanism_unavailable"
 	NothingObserved      = "nothing_observed"
+	MatchRefused         = "match_refused"
 )
 
 // Failure ends a transfer: trying again would not help.

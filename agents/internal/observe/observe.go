@@ -58,6 +58,7 @@ type Options struct {
 	Clock   mover.Clock
 	Classes Classes
 	Names   Resolver
+	Rules   Rules // what this host lets be observed
 	Book    Book
 	Log     *slog.Logger
 }
@@ -76,6 +77,7 @@ type Observer struct {
 	// Of the loop alone.
 	ended    brokerapi.AgentReportKind // how; nothing while it goes on
 	aimed    mover.Match               // what target was made of
+	aimedFor string                    // the other host's address then
 	target   target
 	count    *count
 	wireBps  int64 // of the class as it was wanted last; 0: it must be wanted anew
@@ -159,6 +161,9 @@ func (o *Observer) step(ctx context.Context, now int64) (wait int64) {
 		return day
 	}
 	if begin := booked.Begin(); booked.Empty() || now < begin-ahead {
+		if err := o.refused(ctx, orders); err != nil {
+			return o.obstructed(err, now, booked.End())
+		}
 		return min(max(begin-ahead-now, look), 60_000_000)
 	}
 	// Steps down come early by the guard and steps up late, as with the mover.
@@ -184,7 +189,7 @@ func (o *Observer) step(ctx context.Context, now int64) (wait int64) {
 
 // hold gives the packets their class, or another rate.
 func (o *Observer) hold(ctx context.Context, orders *mover.Orders, rate, now int64) error {
-	if o.aimed != orders.Match || o.count == nil {
+	if o.aimed != orders.Match || o.aimedFor != orders.Peer.Address || o.count == nil {
 		if err := o.aim(ctx, orders); err != nil {
 			return err
 		}
@@ -216,7 +221,7 @@ func (o *Observer) hold(ctx context.Context, orders *mover.Orders, rate, now int
 func (o *Observer) aim(ctx context.Context, orders *mover.Orders) error {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
-	aimed, err := aim(ctx, orders.Match, o.Names)
+	aimed, err := o.permitted(ctx, orders)
 	if err != nil {
 		return err
 	}
@@ -228,9 +233,36 @@ func (o *Observer) aim(ctx context.Context, orders *mover.Orders) error {
 	if o.count != nil {
 		kept = o.count.kept
 	}
-	o.aimed, o.target, o.count, o.wireBps = orders.Match, aimed, newCount(kept, full), 0
+	o.aimed, o.aimedFor, o.target, o.count, o.wireBps = orders.Match, orders.Peer.Address, aimed, newCount(kept, full), 0
 	o.bytes.Store(kept.Payload)
 	return nil
+}
+
+// permitted is which packets are meant, if this host lets them be observed; otherwise a *failure.Failure.
+func (o *Observer) permitted(ctx context.Context, orders *mover.Orders) (target, error) {
+	aimed, err := aim(ctx, orders.Match, o.Names)
+	if err != nil {
+		return target{}, err
+	}
+	peer, port, err := peerOf(ctx, orders, o.Names)
+	if err != nil {
+		return target{}, err
+	}
+	if refused := o.Rules.permit(aimed, peer, port); refused != nil {
+		return target{}, refused
+	}
+	return aimed, nil
+}
+
+// refused finds out ahead of the booked time what needs no names to be looked up.
+func (o *Observer) refused(ctx context.Context, orders *mover.Orders) error {
+	_, err := netip.ParseAddr(orders.Match.Address)
+	at, err2 := netip.ParseAddrPort(orders.Peer.Address)
+	if err != nil || err2 != nil || !at.IsValid() {
+		return nil
+	}
+	_, err = o.permitted(ctx, orders)
+	return err
 }
 
 // read takes what the class counted.
@@ -285,16 +317,16 @@ func (o *Observer) obstructed(err error, now, end int64) (wait int64) {
 		o.obstacle = err.Error()
 		o.Log.Warn("the packets cannot be classed", "error", err)
 	}
-	code := failure.MechanismUnavailable
+	code, detail := failure.MechanismUnavailable, "htb: "+err.Error()
 	final := failure.Of(err)
 	if final != nil {
-		code = final.Code
+		code, detail = final.Code, final.Detail
 	}
 	foreign := new(tclinux.ForeignQdisc)
 	if passes := final == nil && !errors.As(err, &foreign) && !errors.Is(err, tclinux.ErrNoPrivilege); passes && now < end || o.ended != "" {
 		return retry
 	}
-	o.end(brokerapi.Failed, mover.Facts{Bytes: o.bytes.Load(), Code: code, Detail: "htb: " + err.Error()})
+	o.end(brokerapi.Failed, mover.Facts{Bytes: o.bytes.Load(), Code: code, Detail: detail})
 	return retry
 }
 

@@ -79,6 +79,7 @@ type play struct {
 	book   *book
 	names  *names
 	orders mover.Orders
+	allow  string // DefaultRules unless set
 	*Observer
 }
 
@@ -87,11 +88,24 @@ func newPlay(t *testing.T) *play {
 	p.kernel.Routes[peer] = "eth0"
 	at := func(seconds int64) int64 { return p.begin.UnixMicro() + seconds*1_000_000 }
 	p.orders = mover.Orders{
-		Transfer: "tr_1", Send: true, Volume: 30_000_000, Fallback: 8_000_000,
+		Transfer: "tr_1", Send: true, Volume: 30_000_000, Fallback: 8_000_000, Peer: mover.Peer{Host: "dtn-b", Address: peer.String() + ":7411"},
 		Match:    mover.Match{Protocol: "tcp", Address: "192.0.2.7", DestinationPorts: "5001"},
 		Segments: []schedule.Segment{{Begin: at(10), End: at(12), RateBps: 80_000_000}, {Begin: at(12), End: at(13), RateBps: 160_000_000}},
 	}
 	return p
+}
+
+func (p *play) rules() Rules {
+	p.t.Helper()
+	text := p.allow
+	if text == "" {
+		text = DefaultRules
+	}
+	rules, err := ParseRules(text)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return rules
 }
 
 func (p *play) start() {
@@ -100,7 +114,7 @@ func (p *play) start() {
 	if p.shaper, err = tclinux.Open(p.kernel); err != nil {
 		p.t.Fatal(err)
 	}
-	p.Observer = Start(Options{Clock: bubble{}, Classes: p.shaper, Names: p.names, Book: p.book, Log: slog.New(slog.DiscardHandler)}, p.orders)
+	p.Observer = Start(Options{Clock: bubble{}, Classes: p.shaper, Names: p.names, Rules: p.rules(), Book: p.book, Log: slog.New(slog.DiscardHandler)}, p.orders)
 }
 
 // until waits until so long after the begin of the play, and a moment more.
@@ -183,7 +197,7 @@ func TestEnds(t *testing.T) {
 			[]string{"failed 0 mechanism_unavailable htb: device eth0 has the root qdisc tbf 1:, which somebody configured, and there can be only one: " +
 				"remove it (tc qdisc del dev eth0 root) or choose another mechanism"}},
 		"nonsense": {func(p *play) { p.orders.Match.DestinationPorts = "9-1" }, 0, 9,
-			[]string{`failed 0 internal htb: internal: match: destination_ports: "9-1": want a port, 5001, or a range, 5001-5010`}},
+			[]string{`failed 0 internal match: destination_ports: "9-1": want a port, 5001, or a range, 5001-5010`}},
 		"no way, ever": {func(p *play) { p.kernel.SetRoute(peer, "") }, 0, 14, []string{
 			"failed 0 mechanism_unavailable htb: no way to 192.0.2.7: network is unreachable"}},
 		"a name": {func(p *play) { p.orders.Match.Address = "dtn-b" }, 100, 12, []string{"started 144800"}},
@@ -352,4 +366,42 @@ func FuzzPorts(f *testing.F) {
 			t.Errorf("%q is %v is %v, %v", text, p, again, err)
 		}
 	})
+}
+
+// Packets that the host's administrator has not let be observed are not touched: the transfer fails, long before its time where no name must
+// be looked up, and says why.
+func TestWhatIsNotAllowedIsNotTouched(t *testing.T) {
+	for name, change := range map[string]func(p *play){
+		"somebody else's flow": func(p *play) { p.orders.Match.Address = "192.0.2.99" },
+		"every port":           func(p *play) { p.orders.Match.DestinationPorts = "" },
+		"administration":       func(p *play) { p.orders.Match.DestinationPorts = "22" },
+		"the agents' own":      func(p *play) { p.orders.Match.DestinationPorts = "7000-8000" },
+		"a stricter host":      func(p *play) { p.allow = "none" },
+		"no peer":              func(p *play) { p.orders.Peer = mover.Peer{} },
+		"by name":              func(p *play) { p.orders.Match.Address, p.names.asked, p.allow = "dtn-b", 1, "198.51.100.0/24" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlay(t)
+				p.kernel.Routes[netip.MustParseAddr("192.0.2.99")] = "eth0"
+				change(p)
+				p.start()
+				said := func() bool {
+					return len(p.book.reports) == 1 && strings.HasPrefix(p.book.reports[0], "failed 0 match_refused ")
+				}
+				p.until(0.001)
+				if name != "by name" && name != "no peer" && !said() {
+					t.Errorf("at once: %q", p.book.reports)
+				}
+				p.until(20)
+				if !said() {
+					t.Errorf("in the end: %q", p.book.reports)
+				}
+				if p.rate() != 0 || p.Progress().Connected {
+					t.Errorf("packets are held to %d bit/s", p.rate())
+				}
+				p.Stop(true)
+			})
+		})
+	}
 }

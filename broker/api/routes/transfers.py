@@ -38,7 +38,7 @@ from broker.desk.command import Command
 from broker.desk.preempt import AdmitByPreemption
 from broker.desk.problems import Problem
 from broker.desk.release import Commit, End, released_parts
-from broker.fleet import clocks, liveness
+from broker.fleet import clocks, liveness, matches
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS
 from broker.store import events, hosts, names, promises, transfer_lists, transfers
@@ -77,14 +77,15 @@ _NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "p
 _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
-async def _judged(given: list[Ask], broker: Broker) -> list[Ask]:
-    """Those that hosts cannot carry out now say why: an agent is down, or its clock is not good enough."""
+async def _judged(given: list[Ask], broker: Broker, caller: Principal) -> list[Ask]:
+    """Those that hosts cannot carry out now say why: packets not theirs, an agent that is down, a clock that is not good enough."""
     by_clock = any(clocks.begins_by_clock(item) for item in given)
     if not by_clock and not any(liveness.agents_needed(item) for item in given):
         return given
     now_us, limits = broker.clock(), broker.clock_limits
     async with broker.database.transaction() as connection:
-        judged = await liveness.judge(connection, given, now_us, limits.silence_us)
+        allowed = await matches.judge(connection, given, caller.may(Scope.OPERATE))
+        judged = await liveness.judge(connection, allowed, now_us, limits.silence_us)
         return await clocks.judge(connection, judged, now_us, limits) if by_clock else judged
 
 
@@ -133,7 +134,7 @@ async def submit(
     """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
-        asked = await _judged([ask(body, broker.new_id("tr"))], broker)
+        asked = await _judged([ask(body, broker.new_id("tr"))], broker, caller)
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     result = results[0]
@@ -163,7 +164,7 @@ async def submit_batch(
         )
     with _timed(broker, "batch"):
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asked = await _judged(asks(body, [broker.new_id("tr") for _ in body]), broker)
+        asked = await _judged(asks(body, [broker.new_id("tr") for _ in body]), broker, caller)
         body.clear()  # the framework keeps the list until it has our answer; what is in it is several times as large as `asked`
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
@@ -175,7 +176,7 @@ async def submit_batch(
 async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
-    asked = await _judged([ask(body, "quote")], broker)
+    asked = await _judged([ask(body, "quote")], broker, caller)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))
     records = broker.desk.books.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]

@@ -1486,7 +1486,7 @@ export interface components {
             protocol: "tcp" | "udp";
             /**
              * Address
-             * @description IP address that they go to; default: that of the destination host's agent
+             * @description IP address that they go to; default: that of the destination host's agent; others where the source host allows it, with operate
              */
             address?: string | null;
             /**

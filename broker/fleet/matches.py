@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which packets an observed transfer may be made of: those that the configuration of its source host allows, and nobody else's flows.
+
+The agent there has the last word (agents/internal/observe/rules.go); what it would refuse is refused at once, with the field named. Packets to
+the other host of the transfer are for whoever may submit; other addresses, where the host allows them, are for operators.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.transfer import Mode
+from broker.desk.admit import Ask
+from broker.desk.problems import Problem
+from broker.store import hosts
+from broker.store.hosts import Host
+
+_PEER = "peer"
+_LAST_PORT = 65_535
+# What an agent allows that does not say so: the same as the default of `bwb-agent run --observe`.
+_DEFAULT: tuple[dict[str, str], ...] = ({"address": _PEER, "destination_ports": "1024-65535"},)
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    first: int = 0
+    last: int = _LAST_PORT
+
+    def __contains__(self, inner: "Ports") -> bool:
+        return self.first <= inner.first and inner.last <= self.last
+
+    @classmethod
+    def of(cls, text: str | None) -> "Ports":
+        """Raises ValueError."""
+        if not text:
+            return cls()
+        first, _, last = text.partition("-")
+        return cls(int(first), int(last or first))
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What is asked for. `address`: None is the other host, by whatever address it has."""
+
+    address: Address | None
+    source: Ports
+    destination: Ports
+
+
+def judge_one(ask: Ask, known: Mapping[str, Host], operator: bool) -> Problem | None:
+    """Why the packets of an observed transfer may not be touched; None when they may, or when the request is refused for another reason."""
+    match = (ask.payload or {}).get("match")
+    if ask.mode != Mode.OBSERVED or ask.source not in known or not match:
+        return None
+    peer = known.get(ask.destination)
+    try:
+        asked = None if match.get("address") is None else _plain(match["address"])
+        flow = Flow(asked, Ports.of(match.get("source_ports")), Ports.of(match.get("destination_ports")))
+    except ValueError:
+        return None  # desk.modes names the field
+    if flow.address is None and peer is None:
+        return None
+    to_peer = peer is not None and flow.address in (None, _address_of(peer))
+    return _against_rules(flow, to_peer, peer, known[ask.source]) or _against_scope(to_peer, operator)
+
+
+async def judge(connection: AsyncConnection, asks: Sequence[Ask], operator: bool) -> list[Ask]:
+    """The asks; those that mean packets which are not theirs to hold carry the refusal."""
+    names = {end for ask in asks if ask.mode == Mode.OBSERVED for end in (ask.source, ask.destination)}
+    if not names:
+        return list(asks)
+    known = await hosts.get_many(connection, names)
+    return [replace(ask, unfit=ask.unfit or judge_one(ask, known, operator)) for ask in asks]
+
+
+def _against_rules(flow: Flow, to_peer: bool, peer: Host | None, host: Host) -> Problem | None:
+    data_port = None if peer is None else _data_port(peer)
+    if to_peer and data_port is not None and Ports(data_port, data_port) in flow.destination:
+        detail = f"must not take in {data_port}, by which the agent there receives what others have booked"
+        return _refuse("destination_ports", detail, host)
+    allowed = [rule for rule in _rules(host) if _is_to(rule, flow.address, to_peer)]
+    if not allowed:
+        return _refuse("address", f"host {host.name!r} lets no packets to {flow.address or 'the other host'} be observed", host)
+    fitting = [rule for rule in allowed if flow.destination in Ports.of(rule.get("destination_ports"))]
+    if not fitting:
+        ports = ", ".join(rule["destination_ports"] for rule in allowed)
+        return _refuse(
+            "destination_ports", f"host {host.name!r} lets packets there be observed by destination ports {ports} only", host
+        )
+    if not any(flow.source in Ports.of(rule.get("source_ports")) for rule in fitting):
+        ports = ", ".join(rule["source_ports"] for rule in fitting)
+        return _refuse("source_ports", f"host {host.name!r} lets such packets be observed by source ports {ports} only", host)
+    return None
+
+
+def _against_scope(to_peer: bool, operator: bool) -> Problem | None:
+    if to_peer or operator:
+        return None
+    detail = "packets to another address than that of the transfer's other host need the scope operate"
+    problem = Problem.of_field("payload.match.address", detail, "forbidden")
+    problem.more |= {"scope": "operate"}
+    return problem
+
+
+def _refuse(name: str, detail: str, host: Host) -> Problem:
+    problem = Problem.of_field(f"payload.match.{name}", f"{detail} (bwb-agent run --observe)", "unsupported")
+    problem.more |= {"host": host.name, "allowed": _rules(host)}
+    return problem
+
+
+def _rules(host: Host) -> list[dict[str, str]]:
+    """As the agent reports them; what is no rule allows nothing."""
+    said = (host.capabilities or {}).get("observe", _DEFAULT)
+    return [rule for rule in said if _is_rule(rule)] if isinstance(said, list | tuple) else []
+
+
+def _is_rule(rule: Any) -> bool:
+    if not isinstance(rule, dict) or not all(isinstance(value, str) for value in rule.values()):
+        return False
+    try:
+        Ports.of(rule.get("source_ports"))
+        Ports.of(rule.get("destination_ports"))
+        return rule.get("address") == _PEER or ip_network(rule.get("address", ""), strict=False) is not None
+    except ValueError:
+        return False
+
+
+def _is_to(rule: dict[str, str], address: Address | None, to_peer: bool) -> bool:
+    if rule["address"] == _PEER:
+        return to_peer
+    return address is not None and address in ip_network(rule["address"], strict=False)
+
+
+def _plain(text: str) -> Address:
+    address = ip_address(text)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _address_of(host: Host) -> Address | None:
+    """None where it advertises a name: then only who leaves the address out means it for certain."""
+    try:
+        return _plain(host.data_address.rpartition(":")[0].strip("[]"))
+    except ValueError:
+        return None
+
+
+def _data_port(host: Host) -> int | None:
+    port = host.data_address.rpartition(":")[2]
+    return int(port) if port.isdecimal() else None
