@@ -20,11 +20,14 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# What failed is played again by itself, at most twice (.ci/pytest; gotestsum). Real time and full load: one after the other, the packages of Go too. Whole brokers: two at a time, for they mostly wait. Everything else shares the cores.
-ALONE := $(wildcard tests/abuse tests/chaos tests/lab tests/agents tests/demo)
-WHOLE := tests/embedded
-# A browser and a whole broker for each of two processes; Playwright's loop shares its process with no other.
+# What failed is played again by itself, at most twice (.ci/pytest, .ci/gotest). What measures real time runs alone, one after the other. Whole
+# brokers mostly wait: they run beside what computes. Playwright's loop shares its process with no other; each of its processes has a browser
+# and a broker.
+ALONE := $(wildcard tests/lab tests/agents)
+CHAOS := tests/chaos
+WHOLE := tests/embedded tests/demo
 BROWSER := tests/dashboard
+APART := tests/abuse $(ALONE) $(CHAOS) $(WHOLE) $(BROWSER)
 
 .PHONY: help setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages fmt lint types imports contract web vet
 help: ## this list
@@ -57,12 +60,18 @@ demo: build ## a broker, two hosts and transfers between them, to watch
 
 test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the property tests instead of a tenth
 	@BWB_TEST_EFFORT=$(EFFORT) .ci/stages \
+	  'pytest: .ci/pytest -n 2 --dist worksteal $(APART:%=--ignore=%)' \
+	  beside \
 	  'check: $(MAKE) --no-print-directory --keep-going check' \
-	  'pytest: .ci/pytest -n 2 --dist worksteal $(WHOLE:%=--ignore=%) $(BROWSER:%=--ignore=%) $(ALONE:%=--ignore=%)' \
-	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
+	  'chaos: .ci/pytest $(CHAOS)' \
+	  'go: .ci/gotest untimed' \
+	  then \
 	  'browser: .ci/pytest -n 2 --dist worksteal $(BROWSER)' \
+	  beside \
+	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
+	  then \
 	  'alone: .ci/pytest $(ALONE)' \
-	  'go: cd agents && PATH=$(CURDIR)/$(BIN):$$PATH $(GO) tool gotestsum --format pkgname --rerun-fails=2 --rerun-fails-max-failures=8 --packages=./... -- -p 1'
+	  'gotimed: .ci/gotest timed'
 
 bench: build tools ## figures, as one JSON object; progress on stderr. PARTS="planner memory" measures these alone
 	@exec $(BIN)/python -m tests.bench $(PARTS)

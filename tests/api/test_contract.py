@@ -25,10 +25,12 @@ from broker.main import create_app
 from broker.settings import Settings
 from broker.store.session import Database
 from tests.conftest import SECRET, Clock, Service, checked
+from tests.core.grid import EFFORT_PERCENT
 from tests.postgres import Server
 
 STREAMS = ("/v1/events", "/v1/agents/{host}/stream")  # they never end
 AGENT = "/v1/agents/{host}/"
+CASES = max(40 * EFFORT_PERCENT // 100, 20)  # of each operation
 JUDGED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
@@ -99,7 +101,7 @@ def test_the_api_keeps_its_contract(postgres: Server) -> None:
                 faults.append(f"{operation.method.upper()} {operation.path}: {str(fault)[:1500]}")
         print(f"{calls.total()} calls: {dict(calls)}")
         assert not faults, "\n\n".join(faults)
-        assert calls.total() > 500 and calls[201] > 10 and calls[422] > 100
+        assert calls.total() > 12 * CASES and calls[201] > CASES // 4 and calls[422] > 3 * CASES
         assert checked(admin.get("/v1/audit"))["clean"]
         admin.close()
 
@@ -110,7 +112,7 @@ def fuzz(operation: schemathesis.APIOperation, token: str, known: dict[str, str]
     checks = [CHECKS.get_one(name) for name in JUDGED]
 
     @settings(
-        max_examples=40,
+        max_examples=CASES,
         deadline=None,
         database=None,
         derandomize=True,

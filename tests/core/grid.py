@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import lcm
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from broker.core.calendar import DISTANT_PAST_US, Calendar
@@ -29,6 +29,17 @@ EFFORT_PERCENT = int(os.environ.get("BWB_TEST_EFFORT", "25"))
 
 def cases(number: int) -> settings:
     return settings(CASES, max_examples=max(number * EFFORT_PERCENT // 100, 5))
+
+
+def histories(number: int) -> settings:
+    """Of a state machine on a database. Few and long ones: each begins with a database and two desks, and ends with both.
+
+    A database makes shrinking a matter of minutes, so a failing history is printed as it is.
+    """
+    return settings(
+        max_examples=max(number * EFFORT_PERCENT // 100, 2), stateful_step_count=45, deadline=None, database=None, print_blob=True,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate,),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

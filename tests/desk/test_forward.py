@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import text
@@ -28,6 +27,7 @@ from broker.store import forward
 from broker.store.session import Database
 from broker.store.transfers import Patience, Transfer, get_many
 from tests.conftest import START_US, Clock, Service, _client, checked, running
+from tests.core.grid import histories
 from tests.desk.test_model import Broker
 from tests.desk.world import POLICY
 from tests.fleet.world import fleet
@@ -474,8 +474,5 @@ def test_in_any_history_nobody_loses(seed: int, postgres: Server, monkeypatch: p
     machine = type("Machine", (Pulling,), {"server": postgres, "_hypothesis_internal_use_seed": seed})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=8, stateful_step_count=30, deadline=None, database=None, print_blob=True,
-            suppress_health_check=list(HealthCheck), phases=(Phase.generate,),
-        ),
-    )  # fmt: skip
+        settings=histories(30),
+    )

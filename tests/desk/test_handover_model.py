@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
@@ -18,6 +17,7 @@ from broker.desk.problems import Problem
 from broker.desk.release import End, Start
 from broker.store.transfers import Transfer
 from tests.conftest import Clock
+from tests.core.grid import histories
 from tests.desk.chain import L1, network, sent
 from tests.desk.test_forward import Pulling
 from tests.desk.test_model import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
@@ -92,11 +92,8 @@ def test_in_any_history_turns_are_kept(seed: int, postgres: Server, monkeypatch:
     machine = type("Machine", (Chaining,), {"server": postgres, "_hypothesis_internal_use_seed": seed})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=5, stateful_step_count=30, deadline=None, database=None, print_blob=True,
-            suppress_health_check=list(HealthCheck), phases=(Phase.generate,),
-        ),
-    )  # fmt: skip
+        settings=histories(20),
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
@@ -35,6 +34,7 @@ from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Patience, Transfer
 from tests.conftest import Clock
+from tests.core.grid import histories
 from tests.desk.faults import FAULTS, fault
 from tests.desk.world import GBIT, POLICY, World
 from tests.postgres import Server
@@ -295,8 +295,5 @@ def test_any_history_keeps_books_and_tables_together(seed: int, postgres: Server
     machine = type("Machine", (Broker,), {"server": postgres, "_hypothesis_internal_use_seed": seed})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=12, stateful_step_count=30, deadline=None, database=None, print_blob=True,
-            suppress_health_check=list(HealthCheck), phases=(Phase.generate,),  # a database makes shrinking a matter of minutes
-        ),
-    )  # fmt: skip
+        settings=histories(40),
+    )
