@@ -4,6 +4,7 @@ package mover
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -195,6 +196,10 @@ func (s *Sender) run(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errPostponed) {
+			s.log.Info("the transfer was postponed, disconnected until it begins")
+			continue
 		}
 		if final := s.final(err); final != nil {
 			s.fail(final)

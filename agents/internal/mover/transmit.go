@@ -4,6 +4,7 @@ package mover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -52,6 +53,12 @@ const blockedFor = 50 * time.Millisecond
 // standing is how often a transfer that waits for a signal looks whether one is expected.
 const standing int64 = 1_000_000 // µs
 
+// postponedBy is how far ahead the first booked instant must lie for a connection to be given up until then.
+const postponedBy = 10 * connectAhead
+
+// errPostponed ends a connection that is not needed yet.
+var errPostponed = errors.New("the transfer was postponed")
+
 // overdue is how soon a signal is expected that should have been here.
 const overdue int64 = 5_000 // µs
 
@@ -77,6 +84,9 @@ func (t *transmission) run(ctx context.Context) error {
 		now := t.clock.Now()
 		if err := t.look(now); err != nil {
 			return err
+		}
+		if t.postponed(now) {
+			return errPostponed
 		}
 		if t.orders.Paused || !t.pass.Open {
 			n, err := t.stand(ctx, now, frame)
@@ -152,6 +162,16 @@ func (t *transmission) run(ctx context.Context) error {
 			frame = nil
 		}
 	}
+}
+
+// postponed says that a transfer which has not begun will not soon, by a plan that came after the connection: its receiver holds the disk space for
+// as long as there is a connection.
+func (t *transmission) postponed(now int64) bool {
+	if t.started || t.link.resume >= chunkSize || t.orders.Paused {
+		return false
+	}
+	next, booked := t.plan.Then(t.orders.Fallback).NextActive(now)
+	return booked && min(next, t.gate.Expected())-now > postponedBy
 }
 
 // wrote takes note of bytes that the kernel has taken.

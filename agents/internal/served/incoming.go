@@ -108,6 +108,9 @@ func (in *Incoming) Reserve(volume int64) *failure.Failure {
 	return nil // other errors: the file system cannot reserve; writing will tell
 }
 
+// GiveBack frees what was reserved beyond an offset. The next Reserve finds out whether it is still to be had.
+func (in *Incoming) GiveBack(offset int64) { _ = in.File.Truncate(offset) }
+
 // Commit gives the file its final name. Without overwrite the kernel refuses atomically if the name is taken.
 func (in *Incoming) Commit(overwrite bool) *failure.Failure {
 	fd := int(in.handle.Fd())
