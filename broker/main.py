@@ -44,6 +44,7 @@ from broker.fleet.agent_files import AgentFiles
 from broker.fleet.sessions import Sessions
 from broker.fleet.tokens import Access
 from broker.jobs.nudge import Nudge
+from broker.jobs.pool import Pool
 from broker.planners import warm_up
 from broker.settings import Settings, networks, settings
 from broker.store.session import Database, DatabaseAway
@@ -108,6 +109,14 @@ def _limits(chosen: Settings) -> Limits:
     )
 
 
+def _pool(chosen: Settings) -> Pool | None:
+    return (
+        Pool(chosen.planning_workers, chosen.planning_budget_ms / 1000, chosen.planning_memory_mb)
+        if chosen.planning_workers
+        else None
+    )
+
+
 @contextlib.asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     chosen: Settings = app.state.settings
@@ -119,7 +128,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     database = Database(chosen.database_url, chosen.database_pool)
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
-    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time)
+    pool = _pool(chosen)
+    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time, pool)
     app.state.puller = puller
     app.state.broker = broker = Broker(
         chosen,
@@ -142,6 +152,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     connections = Connections(_limits(chosen), TrustedProxies(networks(chosen.trusted_proxies)))
     parts = (connections.run(), desk.run(), puller.run(desk, broker.policy), wakeups.run(), memory.give_back())
     tasks = [asyncio.create_task(part) for part in parts]
+    if pool is not None:
+        tasks.append(asyncio.create_task(pool.run()))
     try:
         yield {"connections": connections}  # broker.api.connections.Guarded finds it there
     finally:

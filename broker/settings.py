@@ -57,6 +57,11 @@ class Settings(BaseSettings):
     token_priority: int = Field(default=100, ge=-1000, le=1000, description="the highest that one may ask for, of 1000")
     token_jobs: int = Field(default=4, ge=0, description="most long jobs of one token that wait or run")
     token_successors: int = Field(default=0, ge=0, description="most successors of one token behind a transfer of another")
+    planning_budget_ms: int = Field(default=2000, ge=50, description="what one request may take of heavy planning, all in all")
+    planning_workers: int = Field(
+        default=1, ge=0, le=16, description="processes for it beside each API process; 0: in the API's own"
+    )
+    planning_memory_mb: int = Field(default=384, ge=256, description="and what each of them may use")
 
     submit_may_preempt: bool = Field(default=False, description="preempt needs the scope submit only, not operate")
     hold_s: int = Field(default=300, ge=1, description="how long a held booking waits for its commit")

@@ -37,6 +37,7 @@ def install(app: FastAPI, body_limit: int) -> None:
 _HEADERS: dict[int, Callable[[Problem], dict[str, str]]] = {
     401: lambda _: {"WWW-Authenticate": "Bearer"},
     429: lambda problem: {"Retry-After": str(problem.more["retry_after_s"])},
+    503: lambda problem: {"Retry-After": str(problem.more.get("retry_after_s", 1))},
 }
 
 

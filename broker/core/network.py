@@ -111,6 +111,10 @@ class Network:
         # (the least that the link ever carries, its id), sorted: a look at the first says whether any link can be too small.
         self._lowest = sorted((int(rates.min()), name) for name, (_, rates) in self._capacities.items())
 
+    def __reduce__(self) -> tuple[type["Network"], tuple[tuple[Link, ...]]]:
+        """For other processes: the links say everything, and paths are found again."""
+        return Network, (tuple(self.links.values()),)
+
     def route(self, source: str, target: str) -> Route | None:
         """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
 

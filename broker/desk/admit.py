@@ -119,6 +119,7 @@ class Admit:
     key: Key | None = None
     decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
     allowance: Allowance = field(default=NOBODY.allowance, kw_only=True)
+    planned_elsewhere: bool = field(default=True, kw_only=True)
 
     @property
     def account(self) -> Account:
@@ -321,7 +322,10 @@ class Admit:
 
 @dataclass(slots=True)
 class Quote(Unkeyed):
-    """What each planner would answer to `ask` now. Nothing is booked. A result is a plan or a problem per planner."""
+    """What each planner would answer to `ask` now. Nothing is booked, so it is always planned elsewhere.
+
+    A result is a plan or a problem per planner.
+    """
 
     ask: Ask
     planners: Sequence[str]
@@ -346,7 +350,10 @@ class Quote(Unkeyed):
         request = request_of(asked, mode, self.policy, network, batch.now_us)
         question = question_of(asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
-        for name in self.planners:
+        for name in sorted(self.planners, key=lambda name: name in JOINT):  # those that may take all the time come last
+            if batch.spent():
+                answers[name] = Problem.out_of_budget("there was no time left to ask this planner")
+                continue
             try:
                 planner = planner_named(name)
                 answer = planned(request, planner, batch)
@@ -357,7 +364,7 @@ class Quote(Unkeyed):
                     answers[name] = refused(request, planner, answer, batch, question)
             except Problem as problem:
                 answers[name] = problem
-        return answers
+        return {name: answers[name] for name in self.planners}
 
 
 def asked_links(asks: Iterable[Ask], books: Books, planners: Sequence[str] = ()) -> set[str]:

@@ -2,12 +2,15 @@
 """One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.allowance import NOTHING, Allowance, Use
 from broker.core.calendar import Calendar
+from broker.core.plan import Plan, Refusal
+from broker.core.request import Request
 from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
@@ -32,6 +35,35 @@ class NotLocked(Exception):
 
 class Doubted(Exception):
     """What a token has was known from an earlier transaction, and another desk has booked for it since. Read it, and begin anew."""
+
+
+class Heavy(Exception):
+    """A planner would take too long while everybody waits: what it plans is planned elsewhere (`rehearsal`), and then decided again."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What planners said of requests, whenever they begin: `recording` it elsewhere, and what was brought from there to the desk."""
+
+    recording: bool = False
+    plans: dict[tuple[str, Request], Plan | Refusal] = field(default_factory=dict)
+    refusals: dict[tuple[str, Request], tuple[Problem, Binding | None]] = field(default_factory=dict)
+
+    @property
+    def brought(self) -> bool:
+        return not self.recording and bool(self.plans)
+
+    def record(self, key: tuple[str, Request], answer: Plan | Refusal) -> None:
+        if self.recording:
+            self.plans[key] = answer
+
+
+NO_ANSWERS = Answers()
+
+
+async def holders(connection: AsyncConnection, binding: Binding) -> list[str]:
+    """The reservations in the way."""
+    return await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
 
 
 class LockedCalendars(dict[str, Calendar]):
@@ -72,13 +104,15 @@ class Batch:
         self._new: dict[str, Transfer] = {}
         self._changed: dict[str, Transfer] = {}
         self._events: list[Event] = []
-        self._unexplained: list[tuple[Problem, Binding]] = []
+        self.unexplained: list[tuple[Problem, Binding]] = []
         self._offers_left = _OFFERED
         self._successors: dict[str, list[str]] = {}  # by predecessor; whoever does not wait for it any more is still listed
         # The desk says when the decisions of this transaction have taken long enough for now, and when searches for offers have.
         self.full: Callable[[], bool] = never
         self.spent: Spent = never
         self._used: dict[str, Use] = {}  # by transfer, as it counts for its token by now
+        self.answers = NO_ANSWERS
+        self.may_go_elsewhere = False
         self.know(list(found.values()))
         self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
         self.checked: dict[str, Allowance] = {}  # tokens that were to have no more than this
@@ -163,8 +197,8 @@ class Batch:
 
     def explain(self, problem: Problem, binding: Binding | None) -> Problem:
         """Have `binding.reservations` of a refusal filled in before the answer goes out."""
-        if binding is not None and len(self._unexplained) < _EXPLAINED:
-            self._unexplained.append((problem, binding))
+        if binding is not None and len(self.unexplained) < _EXPLAINED:
+            self.unexplained.append((problem, binding))
         return problem
 
     def may_offer(self, cost: int = 1) -> bool:
@@ -236,9 +270,8 @@ class Batch:
 
     async def explain_refusals(self, connection: AsyncConnection) -> None:
         """Fill in what was promised by `explain`. After the ledger is written: what stands in the way may be of this batch."""
-        for problem, binding in self._unexplained:
-            holders = await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
-            problem.more["binding"]["reservations"] = holders
+        for problem, binding in self.unexplained:
+            problem.more["binding"]["reservations"] = await holders(connection, binding)
 
     def _ledger_rows(self) -> list[LedgerRow]:
         rows = []

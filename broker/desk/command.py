@@ -26,6 +26,7 @@ class Command(Protocol[Result_co]):
     """
 
     key: Key | None
+    planned_elsewhere: bool  # where that takes long; what it asks of planners does not depend on when that is, but for the begin
     decided: Any  # what came of it in earlier transactions, empty when there was none
 
     @property
@@ -110,6 +111,7 @@ def moved_by(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
 class Unkeyed:
     """What commands without an idempotency key share, which are decided in one transaction."""
 
+    planned_elsewhere: bool = False
     decided: Any = ()
     key: Key | None = None
     account: Account = NOBODY

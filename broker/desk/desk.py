@@ -8,18 +8,20 @@ made on an old version.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from broker.core.calendar import Step
 from broker.core.capacity import rises
-from broker.desk.admit import Policy
-from broker.desk.batch import Batch, Doubted, NotLocked
+from broker.desk.admit import Policy, Quote
+from broker.desk.batch import NO_ANSWERS, Answers, Batch, Doubted, Heavy, NotLocked, holders
 from broker.desk.books import Books
 from broker.desk.command import Alone, Command, Foreseen, Preview, moved_by
 from broker.desk.locks import Restart, lock, lock_everything
 from broker.desk.outcomes import decide, kept, recall, refused
 from broker.desk.problems import Problem
 from broker.desk.queue import Queue, Work
+from broker.desk.rehearsal import Elsewhere, InProcess, Look, Rehearsed
 from broker.store import bookings, idempotency, refusals
 from broker.store.session import Database, DatabaseAway, Taken, Unstorable
 
@@ -33,12 +35,16 @@ _RESTARTS = 8
 # more counter-offers are looked for.
 _SLICE_S = 0.05
 
+# What is planned elsewhere begins so much later than it was asked: by then it is to be booked.
+_LEADS_US = (250_000, 1_000_000, 3_000_000)
+
 
 class Desk:
     """`run` it in one task; `submit` from any number of others. `announce` hears which hosts and whether anything was committed.
 
     `freed` hears on which links more is free than before, at whatever instant; it must return at once. `busy_s` says how long this
-    process has been computing: by it one transaction's decisions are cut short, so that others get their turn.
+    process has been computing: by it one transaction's decisions are cut short, so that others get their turn. `elsewhere` decides on
+    copies what would take long.
     """
 
     def __init__(
@@ -50,6 +56,7 @@ class Desk:
         freed: Callable[[set[str]], None] | None = None,
         policy: Policy | None = None,
         busy_s: Callable[[], float] = lambda: 0.0,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.books = Books()
         self._database = database
@@ -59,6 +66,7 @@ class Desk:
         self._policy = policy or Policy()
         self._batch_size = batch_size
         self._busy_s = busy_s
+        self._elsewhere = elsewhere or InProcess()
         self._queue = Queue()
         self._ready = asyncio.Event()
 
@@ -68,9 +76,14 @@ class Desk:
             decided = await self._decided(command)
             result: Result = decided.result if isinstance(decided, Foreseen) else decided
             return result
+        if isinstance(command, Quote):
+            quoted: Result = await self._quoted(command)
+            return quoted
         while True:
             try:
                 result = await self._decided(command)
+            except Heavy:
+                result = await self._planned_elsewhere(command)
             except DatabaseAway as away:
                 return command.cut_short(away)
             rest = command.rest(result)
@@ -78,13 +91,42 @@ class Desk:
                 return result
             command = rest  # at the end of the queue: others have their turn first
 
+    async def _quoted(self, command: Quote) -> Any:
+        rehearsed = await self._rehearsed(command, 0)
+        if isinstance(rehearsed.outcome, BaseException):
+            raise rehearsed.outcome
+        if rehearsed.unexplained:
+            async with self._database.transaction() as connection:
+                for problem, binding in rehearsed.unexplained:
+                    problem.more["binding"]["reservations"] = await holders(connection, binding)
+        return rehearsed.outcome
+
+    async def _planned_elsewhere(self, command: Command[Result]) -> Result:
+        """Plan on a copy, then decide with those plans; again, for a later begin, while others are faster or time passes."""
+        for lead_us in _LEADS_US:
+            rehearsed = await self._rehearsed(command, lead_us)
+            try:
+                result: Result = await self._decided(command, rehearsed.answers)
+            except Heavy:
+                continue
+            return result
+        raise Problem.out_of_budget(f"others booked what was planned {len(_LEADS_US)} times, or planning took too long")
+
+    async def _rehearsed(self, command: Command[Any], lead_us: int) -> Rehearsed:
+        look = Look(command, self._policy, lead_us)
+        async with self._elsewhere.turn(look.owner) as rehearse:
+            try:
+                return await rehearse(await self._decided(look))
+            except NotLocked:
+                return await rehearse(await self._decided(replace(look, every_link=True)))
+
     async def foresee(self, command: Command[Result]) -> Foreseen[Result]:
         """What a command would do, without doing it. Raises what it would raise."""
         foreseen: Foreseen[Result] = await self._decided(Preview(command))
         return foreseen
 
-    async def _decided(self, command: Any) -> Any:
-        work = Work(command, asyncio.get_running_loop().create_future())
+    async def _decided(self, command: Any, answers: Answers | None = None) -> Any:
+        work = Work(command, asyncio.get_running_loop().create_future(), answers)
         self._queue.put(work)
         self._ready.set()
         # A caller that goes away does not take back what is being decided.
@@ -186,14 +228,18 @@ class Desk:
                                 outcome
                             )  # somebody else's answer: whatever it leaves to be decided is for another transaction
                             continue
+                    working.answers = work.answers or NO_ANSWERS
+                    working.may_go_elsewhere = command.planned_elsewhere
                     outcomes.append(decide(command, working, self._policy))
                     decided.append((command, outcomes[-1]))
                 await working.write(connection)
                 await refusals.append(connection, working.now_us, refused(decided))
-                answers = [(command.key, kept(command, outcome)) for command, outcome in decided if command.key is not None]
+                keyed = [(command, outcome) for command, outcome in decided if command.key is not None]
+                answers = [(command.key, kept(command, outcome)) for command, outcome in keyed if not isinstance(outcome, Heavy)]
                 await idempotency.remember(connection, answers)
-                undecided = [work.command.key for work in batch[len(outcomes) :] if work.command.key is not None]
-                await idempotency.give_back(connection, [key for key in undecided if key[:2] not in known])
+                undecided = [work.command for work in batch[len(outcomes) :] if work.command.key is not None]
+                undecided += [command for command, outcome in keyed if isinstance(outcome, Heavy)]
+                await idempotency.give_back(connection, [c.key for c in undecided if c.key[:2] not in known])
         except BaseException:
             if working is not None:
                 working.journal.undo()

@@ -15,7 +15,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.batch import Batch, NotLocked
 from broker.desk.problems import Problem
-from broker.planners.offers import CounterOffer, binding, counter_offer
+from broker.planners.offers import Binding, CounterOffer, binding, counter_offer
 from broker.planners.signature import JointPlanner, OutOfBudget, Planner
 
 # An offer holds for a hundredth of the time that is asked about, within these bounds: for programs that ask again at once, and for people.
@@ -49,8 +49,10 @@ class _Offer(NamedTuple):
     detail: str
 
 
-def explained(problem: Problem, request: Request, planner: Planner, batch: Batch, question: Question) -> Problem:
-    """`problem` with `counter_offers` and `binding`."""
+def explained(
+    problem: Problem, request: Request, planner: Planner, batch: Batch, question: Question
+) -> tuple[Problem, Binding | None]:
+    """`problem` with `counter_offers` and `binding`, and what binds."""
     try:
         problem.more |= _offers(planner, request, batch, question)
         where = binding(request, batch.books.network, batch.calendars)
@@ -62,7 +64,7 @@ def explained(problem: Problem, request: Request, planner: Planner, batch: Batch
             "interval": {"from": format_time(where.begin_us), "to": format_time(where.end_us)},
             "reservations": [],
         }
-    return batch.explain(problem, where)
+    return problem, where
 
 
 def _offers(planner: Planner, request: Request, batch: Batch, question: Question) -> dict[str, Any]:

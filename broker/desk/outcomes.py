@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import IllegalTransition
 from broker.desk.admit import Admit, Policy
-from broker.desk.batch import Batch, Doubted, NotLocked
+from broker.desk.batch import Batch, Doubted, Heavy, NotLocked
 from broker.desk.command import Command
 from broker.desk.handover import settle
 from broker.desk.problems import Problem
@@ -34,6 +34,9 @@ def decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
     except IllegalTransition as illegal:
         batch.back_to(mark)
         return Problem("conflict", str(illegal), {"state": str(illegal.state)})
+    except Heavy as heavy:
+        batch.back_to(mark)
+        return heavy
     except (NotLocked, Doubted):  # the whole batch begins anew
         raise
     except Exception as error:

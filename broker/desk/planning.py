@@ -11,7 +11,7 @@ from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Options, Request
 from broker.core.segments import coalesced
 from broker.core.units import MAX_TIME_US
-from broker.desk.batch import Batch
+from broker.desk.batch import Batch, Heavy
 from broker.desk.books import Books
 from broker.desk.explain import Question, explained
 from broker.desk.problems import Problem
@@ -21,22 +21,23 @@ from broker.planners.signature import JointPlanner, Planner, candidate_routes
 
 log = logging.getLogger(__name__)
 
-# While one request is decided everybody else waits: a solver gets a second, and then the best that it has found is taken.
+# Of one solver's run, where there is one. At the desk there is none: while one request is decided everybody else waits.
 _SOLVER_S = 1.0
-_AT_THE_DESK: dict[str, Planner] = {**PLANNERS, "optimal": Optimal(time_limit_s=_SOLVER_S)}
+# So many are planned together at the desk; more are planned elsewhere.
+_FEW = 8
 
 
 def planner_named(name: str) -> Planner:
     """Raises Problem."""
-    planner = _AT_THE_DESK.get(name)
+    planner = PLANNERS.get(name)
     if planner is None:
-        known = ", ".join(sorted(_AT_THE_DESK))
+        known = ", ".join(sorted(PLANNERS))
         raise Problem.of_field("planner", f"{name!r} is unknown; there are: {known}", "unknown-planner")
     return planner
 
 
 def joint_planner(name: str) -> JointPlanner:
-    planner = _AT_THE_DESK[name]
+    planner = PLANNERS[name]
     assert isinstance(planner, JointPlanner)
     return planner
 
@@ -62,9 +63,14 @@ def plan_or_refuse(request: Request, planner_name: str, batch: Batch, question: 
 
 
 def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
-    """The planner's answer, verified if it may be booked."""
-    network, calendars = batch.books.network, batch.calendars
-    answer = planner.plan(request, network, calendars, fewest_rows=True)
+    """The planner's answer, verified if it may be booked. Raises Heavy where it is to be planned elsewhere."""
+    key = _key(planner, request)
+    answer = batch.answers.plans.get(key)
+    if answer is None:
+        _refuse_heavy(planner, 1, batch)
+        network, calendars = batch.books.network, batch.calendars
+        answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
+        batch.answers.record(key, answer)
     return checked(request, answer, batch) if planner.books else answer
 
 
@@ -75,6 +81,8 @@ def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Re
     try:
         verify(request, answer, batch.books.network.links, batch.calendars)
     except PlanRejected:
+        if batch.answers.brought:
+            raise Heavy from None  # it was right where it was made; others have booked since, or its begin has passed
         log.exception("a plan breaks a rule; it is not booked")
         return Refusal(
             "infeasible", "the plan that was made breaks a rule (our fault; it is logged): try another planner", "planner"
@@ -86,8 +94,32 @@ def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Re
 
 def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: Batch) -> list[Plan | Refusal]:
     """One answer per request. The plans are not verified yet: each is, on what those before it have booked, when it is booked itself."""
-    answers = planner.plan_together(requests, batch.books.network, batch.calendars)
-    return [Plan(coalesced(answer.segments)) if isinstance(answer, Plan) else answer for answer in answers]
+    keys = [_key(planner, request) for request in requests]
+    answers: Sequence[Plan | Refusal | None] = [batch.answers.plans.get(key) for key in keys]
+    if None in answers:
+        _refuse_heavy(planner, len(requests), batch)
+        together = _equipped(planner, batch).plan_together(requests, batch.books.network, batch.calendars)  # type: ignore[attr-defined]
+        answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
+        for key, said in zip(keys, made, strict=True):
+            batch.answers.record(key, said)
+    return [answer for answer in answers if answer is not None]
+
+
+def _key(planner: Planner, request: Request) -> tuple[str, Request]:
+    """What is asked of a planner, whenever that is."""
+    return planner.name, replace(request, not_before_us=0)
+
+
+def _refuse_heavy(planner: Planner, number: int, batch: Batch) -> None:
+    if batch.may_go_elsewhere and (isinstance(planner, Optimal) or number > _FEW):
+        raise Heavy
+
+
+def _equipped(planner: Planner, batch: Batch) -> Planner:
+    """Solvers run where nobody waits. Without one, `optimal` is still as good as the list planners."""
+    if not isinstance(planner, Optimal):
+        return planner
+    return replace(planner, time_limit_s=_SOLVER_S if batch.answers.recording else 0.0, cancelled=batch.spent)
 
 
 def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:
@@ -100,8 +132,17 @@ def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, que
         return Problem("no-path" if both_known else "unknown-node", said.detail, more)
     if said.code == "unsupported":
         return Problem("unsupported", said.detail, more)
+    key = _key(planner, request)
+    if key in batch.answers.refusals:
+        problem, where = batch.answers.refusals[key]
+        return batch.explain(problem, where)
     problem = Problem("infeasible", said.detail, more | {"binding": None, "counter_offers": []})
-    return problem if question is None else explained(problem, request, planner, batch, question)
+    if question is None:
+        return problem
+    problem, where = explained(problem, request, _equipped(planner, batch), batch, question)
+    if batch.answers.recording:
+        batch.answers.refusals[key] = problem, where
+    return batch.explain(problem, where)
 
 
 # -- paths ---------------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ early as it still fits, and says who displaced it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
@@ -31,6 +31,8 @@ class AdmitByPreemption(Admit):
     """Admit the asks; those with `preempt` may displace `candidates`: best-effort transfers by id, which are locked and looked at again."""
 
     candidates: Sequence[str] = ()
+    # It asks the same of planners again and again, each time with others out of the way.
+    planned_elsewhere: bool = field(default=False, kw_only=True)
 
     def transfer_ids(self) -> Iterable[str]:
         return {*self.candidates, *Admit.transfer_ids(self)}

@@ -30,6 +30,7 @@ STATUS = {
     "malformed": 400,
     "method-not-allowed": 405,
     "unavailable": 503,
+    "planning-budget": 503,
     "superseded": 409,
     "clock-uncertain": 409,
     "host-down": 409,
@@ -45,6 +46,10 @@ class Problem(Exception):
     detail: str
     more: dict[str, Any] = field(default_factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With what was added to `more` since, for the way between processes."""
+        return type(self), (self.code, self.detail, self.more)
+
     @property
     def status(self) -> int:
         return STATUS[self.code]
@@ -59,3 +64,9 @@ class Problem(Exception):
     @classmethod
     def of_field(cls, name: str, detail: str, code: str = "invalid") -> "Problem":
         return cls(code, f"{name}: {detail}", {"errors": [{"field": name, "detail": detail}]})
+
+    @classmethod
+    def out_of_budget(cls, detail: str) -> "Problem":
+        """Planning was given up."""
+        advice = "ask again, with fewer paths or with a simpler planner, or book with vbls and have it planned as a job by POST /v1/plans"
+        return cls("planning-budget", f"{detail}; nothing was booked: {advice}", {"retry_after_s": 2})

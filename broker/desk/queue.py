@@ -9,12 +9,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from broker.desk.batch import Answers
 from broker.desk.command import Alone, Preview
 
 
 class Work(NamedTuple):
     command: Any
     future: asyncio.Future[Any]
+    answers: Answers | None = None  # that were found for it elsewhere
 
     @property
     def caller(self) -> str:

@@ -46,7 +46,7 @@ def main() -> None:
 
 def _outcome(name: str, task: Any, progress: Progress) -> tuple[Any, ...]:
     try:
-        return ("done", _tasks()[name](task, progress))
+        return ("done", _task(name)(task, progress))
     except Problem as problem:
         return ("problem", problem.code, problem.detail, problem.more)
     except MemoryError:
@@ -55,11 +55,26 @@ def _outcome(name: str, task: Any, progress: Progress) -> tuple[Any, ...]:
         return ("fault", traceback.format_exc())
 
 
-def _tasks() -> dict[str, Task]:
-    from broker.jobs.plan_work import improve_plans
-    from broker.jobs.simulation_work import simulate
+def _task(name: str) -> Task:
+    """Each loads what it needs, and no more."""
+    match name:
+        case "plan":
+            from broker.jobs.plan_work import improve_plans
 
-    return {"plan": improve_plans, "simulation": simulate}
+            return improve_plans
+        case "simulation":
+            from broker.jobs.simulation_work import simulate
+
+            return simulate
+        case "prepare":
+            from broker.jobs.rehearsal_work import prepare
+
+            return prepare
+        case "rehearse":
+            from broker.jobs.rehearsal_work import rehearse_sent
+
+            return rehearse_sent
+    raise ValueError(name)
 
 
 def _reporter(answers: BinaryIO) -> Progress:

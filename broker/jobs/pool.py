@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes beside an API process in which plans are made that take long (`desk.rehearsal`): few, bounded, and killed when over time.
+
+They are the only ones that load OR-Tools. They run at a lower priority than what admits.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broker.desk.books import Books
+from broker.desk.problems import Problem
+from broker.desk.queue import Queue, Work
+from broker.desk.rehearsal import Rehearsal, Rehearse, Rehearsed
+from broker.jobs.child import Child, ChildDied, WorkFailed
+from broker.jobs.rehearsal_work import Sent
+
+log = logging.getLogger(__name__)
+
+# Callers that wait for a place, all together, and how long: then there are too many of them.
+_MOST_WAITING = 100
+_PATIENCE = 4.0  # budgets
+# A process that does not end when its budget is spent is inside a solver, or counts wrong: it is killed after so many budgets.
+_KILLED_AFTER = 2.0
+_STARTS_WITHIN_S = 60.0
+
+_NO_BOOKS = Books()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    owner: str
+    key: None = None
+
+
+@dataclass(eq=False)
+class _Place:
+    """A process, and what was sent to it of the books. Held here, so that the same object is not another one at the same address."""
+
+    child: Child
+    known: dict[str, Any] = field(default_factory=dict)
+    broken: bool = False
+
+
+class Pool:
+    """`run` it in one task. Elsewhere, for a desk."""
+
+    def __init__(self, size: int, budget_s: float, memory_mb: int) -> None:
+        self._size = size
+        self._budget_s = budget_s
+        self._memory_mb = memory_mb
+        self._queue = Queue()
+        self._waits = asyncio.Event()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._size):
+                group.create_task(self._keep_a_place())
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[Rehearse]:
+        if len(self._queue) >= _MOST_WAITING:
+            raise Problem.out_of_budget(f"{_MOST_WAITING} others wait for their plans")
+        granted: asyncio.Future[tuple[_Place, asyncio.Future[None]]] = asyncio.get_running_loop().create_future()
+        self._queue.put(Work(_Turn(caller), granted))
+        self._waits.set()
+        try:
+            async with asyncio.timeout(_PATIENCE * self._budget_s):
+                place, done = await granted
+        except BaseException as gone:
+            if granted.done() and not granted.cancelled():
+                granted.result()[1].set_result(None)
+            if isinstance(gone, TimeoutError):
+                raise Problem.out_of_budget("others' plans take all the time that there is") from None
+            raise
+
+        async def rehearse_there(rehearsal: Rehearsal) -> Rehearsed:
+            return await self._ask(place, rehearsal)
+
+        try:
+            yield rehearse_there
+        finally:
+            done.set_result(None)
+
+    async def _keep_a_place(self) -> None:
+        """A process, or the next one where it was killed or died; turns in it, one after the other."""
+        while True:
+            try:
+                async with Child(self._memory_mb) as child:
+                    async with asyncio.timeout(_STARTS_WITHIN_S):
+                        await child.ask("prepare", None, _ignore)
+                    await self._serve(_Place(child))
+            except (ChildDied, WorkFailed, TimeoutError, OSError) as failure:
+                log.warning("no process to plan in (%s); trying again", failure)
+                await asyncio.sleep(1)
+
+    async def _serve(self, place: _Place) -> None:
+        loop = asyncio.get_running_loop()
+        while not place.broken:
+            await self._waits.wait()
+            (work, *_) = self._queue.take(1) or (None,)
+            if not self._queue:
+                self._waits.clear()
+            if work is not None and not work.future.done():
+                done: asyncio.Future[None] = loop.create_future()
+                work.future.set_result((place, done))
+                await done
+
+    async def _ask(self, place: _Place, rehearsal: Rehearsal) -> Rehearsed:
+        books = vars(rehearsal.books)
+        news = {name: value for name, value in books.items() if place.known.get(name, place) is not value}
+        place.known = dict(books, calendars=None)
+        place.broken = True  # until it has answered: whoever is cancelled here leaves an answer in the pipe
+        try:
+            async with asyncio.timeout(_KILLED_AFTER * self._budget_s):
+                answer = await place.child.ask("rehearse", Sent(replace(rehearsal, books=_NO_BOOKS), news, self._budget_s), _ignore)
+        except TimeoutError:
+            raise Problem.out_of_budget(f"planning took more than {_KILLED_AFTER * self._budget_s:g} s and was stopped") from None
+        except ChildDied as died:
+            raise Problem.out_of_budget(f"planning was ended ({died})") from None
+        except Problem as problem:  # it needs more memory than it may have
+            raise Problem.out_of_budget("planning needs more memory than BWB_PLANNING_MEMORY_MB") from problem
+        place.broken = False
+        if isinstance(answer, BaseException):
+            raise answer
+        rehearsed: Rehearsed = answer
+        return rehearsed
+
+
+def _ignore(share: float, stage: str) -> None:
+    pass

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rehearsals inside a process of the pool: what is known of the books stays here between them, and the budget is read from a clock."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from broker.desk.batch import NotLocked
+from broker.desk.books import Books
+from broker.desk.rehearsal import Rehearsal, Rehearsed, rehearse
+
+_known: dict[str, Any] = {}
+
+
+class Sent(NamedTuple):
+    """A rehearsal on its way: of its books only what the process does not have already (the network is large, and seldom new)."""
+
+    rehearsal: Rehearsal
+    books: Mapping[str, Any]
+    budget_s: float
+
+
+def rehearse_sent(sent: Sent, progress: Callable[[float, str], None]) -> Rehearsed | NotLocked:  # noqa: ARG001
+    end = time.monotonic() + sent.budget_s
+    _known.update(sent.books)
+    books = Books()
+    vars(books).update(_known)
+    del _known["calendars"]
+    try:
+        return rehearse(replace(sent.rehearsal, books=books), lambda: time.monotonic() >= end)
+    except NotLocked as elsewhere:
+        return elsewhere
+
+
+def prepare(_: None, progress: Callable[[float, str], None]) -> None:  # noqa: ARG001
+    """Load what the first rehearsal would wait for, the solver too."""
+    from broker.core.calendar import Calendar
+    from broker.core.network import Link, Network
+    from broker.core.request import Request
+    from broker.planners import warm_up
+    from broker.planners.optimal import Optimal
+
+    warm_up()
+    link = Link("1", "A", "B", 1000)
+    Optimal().plan(Request("warm-up", "A", "B", 200, 0, deadline_us=5_000_000), Network([link]), {"1": Calendar(link.capacity())})
