@@ -11,7 +11,6 @@ from broker.core.transfer import State
 from broker.desk import planning
 from broker.desk.links import ChangeLink
 from broker.desk.problems import Problem
-from broker.planners import PLANNERS
 from broker.planners.vbls import Vbls
 from broker.store.transfers import Transfer
 from tests.conftest import Clock
@@ -22,7 +21,7 @@ class Greedy(Vbls):
     """Books twice of what it should."""
 
     def plan(self, request, network, calendars, fewest_rows=False) -> Plan | Refusal:  # type: ignore[no-untyped-def]
-        answer = PLANNERS["vbls"].plan(request, network, calendars, fewest_rows)
+        answer = Vbls().plan(request, network, calendars, fewest_rows)
         return Plan(tuple(s._replace(rate_bps=2 * s.rate_bps) for s in answer.segments)) if isinstance(answer, Plan) else answer
 
 
@@ -31,7 +30,7 @@ async def test_a_plan_that_breaks_a_rule_is_refused(database_url: str, clock: Cl
         await w.links(Link("L1", "A", "B", GBIT))
         (booked,) = await w.admit(w.ask(500_000_000))
         assert isinstance(booked, Transfer)
-        monkeypatch.setitem(planning._AT_THE_DESK, "vbls", Greedy())
+        monkeypatch.setitem(planning.PLANNERS, "vbls", Greedy())
         (refused, also) = await w.admit(w.ask(), w.ask(planner="fbls"))
         assert isinstance(refused, Problem) and refused.code == "infeasible" and "our fault" in refused.detail
         assert isinstance(also, Transfer), "nobody else is stopped"
