@@ -114,6 +114,8 @@ class Desk:
 
     async def _rehearsed(self, command: Command[Any], lead_us: int) -> Rehearsed:
         look = Look(command, self._policy, lead_us)
+        if look.account.counts:
+            self.books.watched.add(look.owner)  # what the token has is read along with the copy: there nobody can look again
         async with self._elsewhere.turn(look.owner) as rehearse:
             try:
                 return await rehearse(await self._decided(look))

@@ -15,6 +15,7 @@ from broker.desk.admit import Policy
 from broker.desk.batch import Answers, Batch, LockedCalendars
 from broker.desk.books import Books
 from broker.desk.command import Command, Unkeyed
+from broker.desk.limits import Account
 from broker.desk.outcomes import decide
 from broker.desk.problems import Problem
 from broker.planners.offers import Binding
@@ -65,9 +66,12 @@ class Look(Unkeyed):
     every_link: bool = False
 
     @property
+    def account(self) -> Account:  # type: ignore[override]
+        return self.command.account
+
+    @property
     def owner(self) -> str:
-        owner: str = getattr(self.command, "owner", "")
-        return owner
+        return self.account.owner
 
     def transfer_ids(self) -> Iterable[str]:
         return self.command.transfer_ids()
@@ -79,7 +83,9 @@ class Look(Unkeyed):
         books = Books()
         books.__dict__.update(batch.books.__dict__)
         books.calendars = LockedCalendars({link_id: batch.books.calendars[link_id].copy() for link_id in batch.heads})
-        books.versions = {}
+        # What is changed in place goes along as it is now; everything else is made anew when it changes, and is sent when it is new.
+        books.versions, books.watched = {}, set()
+        books.uses = {self.owner: batch.use(self.owner)}
         return Rehearsal(self.command, books, dict(batch.heads), batch.transfers, batch.now_us + self.lead_us, self.policy)
 
 
@@ -87,6 +93,7 @@ def rehearse(rehearsal: Rehearsal, spent: Spent) -> Rehearsed:
     """Decide on the command. What it books stays in the copy. Raises NotLocked like the desk."""
     batch = Batch(rehearsal.books, rehearsal.heads, dict(rehearsal.found), rehearsal.now_us, rehearsed=True)
     batch.spent = spent
+    batch.counted = frozenset(rehearsal.books.uses)
     batch.answers = answers = Answers(recording=True)
     outcome = decide(rehearsal.command, batch, rehearsal.policy)
     if isinstance(outcome, MemoryError):
