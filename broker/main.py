@@ -17,8 +17,10 @@ from broker.api.arrival import Arrival
 from broker.api.connections import Connections, Limits
 from broker.api.context import Broker, policy_of
 from broker.api.dashboard import FOLDER, Dashboard
+from broker.api.feed import Feed
 from broker.api.headers import Headers
 from broker.api.metrics import Metrics
+from broker.api.revisions import Revisions
 from broker.api.routes import (
     agents,
     documentation,
@@ -47,6 +49,7 @@ from broker.jobs.nudge import Nudge
 from broker.jobs.pool import Pool
 from broker.planners import warm_up
 from broker.settings import Settings, networks, settings
+from broker.store.events import begin_epoch
 from broker.store.session import Database, DatabaseAway
 
 VERSION = "0.1.0"
@@ -141,16 +144,28 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Sessions(database, clock, chosen.session_s, chosen.session_idle_s),
         wakeups,
         Metrics(),
+        Feed(database, wakeups, chosen.stream_limit),
+        Revisions(database, wakeups),
         AgentFiles(chosen.agent_files),
         Nudge(chosen.redis_url),
     )
     await asyncio.to_thread(machine_code.make)
     warm_up()
     with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
+        async with database.transaction() as connection:
+            await begin_epoch(connection)
         await desk.warm_up()
     memory.settle()
     connections = Connections(_limits(chosen), TrustedProxies(networks(chosen.trusted_proxies)))
-    parts = (connections.run(), desk.run(), puller.run(desk, broker.policy), wakeups.run(), memory.give_back())
+    parts = (
+        connections.run(),
+        desk.run(),
+        puller.run(desk, broker.policy),
+        wakeups.run(),
+        broker.feed.run(),
+        broker.revisions.run(),
+        memory.give_back(),
+    )
     tasks = [asyncio.create_task(part) for part in parts]
     if pool is not None:
         tasks.append(asyncio.create_task(pool.run()))
@@ -158,6 +173,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         yield {"connections": connections}  # broker.api.connections.Guarded finds it there
     finally:
         wakeups.close()
+        broker.feed.close()
+        broker.revisions.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

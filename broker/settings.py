@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     )
     dashboard_files: str = Field(default="", description="folder of the built dashboard; empty: that of the installation")
     public_url: str = Field(default="", description="how hosts and browsers reach this broker; empty: as they asked for it")
+    stream_limit: int = Field(
+        default=256, ge=1, description="most event streams and waiting calls of one token at a time, in one process"
+    )
     retention_days: int = Field(default=30, ge=1, description="how long ended transfers' ledger rows, reports and events are kept")
     database_pool: int = Field(default=8, ge=2)
 

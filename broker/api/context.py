@@ -11,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api.attempts import Attempts
 from broker.api.callers import caller
+from broker.api.feed import Feed
 from broker.api.metrics import Metrics
+from broker.api.revisions import Revisions
 from broker.api.wakeups import Wakeups
 from broker.core.allowance import Allowance
 from broker.core.identifiers import identifier
@@ -51,6 +53,8 @@ class Broker:
     sessions: Sessions
     wakeups: Wakeups
     metrics: Metrics
+    feed: Feed
+    revisions: Revisions
     agent_files: AgentFiles
     nudge: Callable[[], None] = lambda: None  # tells the workers that a job waits
     attempts: Attempts = field(default_factory=Attempts)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server-sent events: the text format, and the headers that keep proxies from holding them back."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 HEARTBEAT = ": still here\n\n"
 HEARTBEAT_S = 10.0
@@ -17,6 +18,16 @@ def message(data: str, event: str | None = None, event_id: str | None = None) ->
     return "\n".join(lines) + "\n\n"
 
 
-def stream(messages: AsyncIterator[str]) -> StreamingResponse:
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(messages, media_type="text/event-stream", headers=headers)
+class Stream(StreamingResponse):
+    """`leave` is called once it is over, also where the caller went before its first message."""
+
+    def __init__(self, messages: AsyncIterator[str], leave: Callable[[], None]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(messages, media_type="text/event-stream", headers=headers)
+        self._leave = leave
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._leave()

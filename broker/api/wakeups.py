@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wake-ups: "there is something new on this topic", inside the process and, through Redis, between processes.
 
-They carry nothing and may get lost; whoever waits also looks at the database every few seconds. Without Redis all still works, later.
+They carry nothing and may get lost; whoever listens (one reader of events, one of revisions, for all
+streams of a process) also looks at the database every few seconds. Without Redis all still works, later.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
 
 import orjson
 from redis.asyncio import Redis
@@ -24,10 +27,16 @@ def host_topic(host: str) -> str:
     return f"host:{host}"
 
 
+@dataclass(eq=False)
+class _Listener:
+    topics: set[str] = field(default_factory=set)
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Wakeups:
     def __init__(self, redis_url: str, poll_s: float = 2.0) -> None:
         self._redis = Redis.from_url(redis_url, socket_connect_timeout=2) if redis_url else None
-        self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._listeners: set[_Listener] = set()
         self._outbox: asyncio.Queue[bytes] = asyncio.Queue(maxsize=10_000)
         self._poll_s = poll_s
         self._closing = False
@@ -36,35 +45,38 @@ class Wakeups:
     def announce(self, hosts: Iterable[str]) -> None:
         """Something was committed; `hosts` have new assignments. Never blocks."""
         topics = [EVENTS, *map(host_topic, hosts)]
-        self._wake(topics)
+        self.wake(topics)
         if self._redis is not None:
             with contextlib.suppress(asyncio.QueueFull):
                 self._outbox.put_nowait(orjson.dumps(topics))
 
-    @contextlib.contextmanager
-    def _listening(self, topic: str) -> Iterator[asyncio.Event]:
-        event = asyncio.Event()
-        self._waiting.setdefault(topic, set()).add(event)
-        try:
-            yield event
-        finally:
-            self._waiting[topic].discard(event)
-            if not self._waiting[topic]:
-                del self._waiting[topic]
+    async def announced(self) -> AsyncIterator[frozenset[str]]:
+        """The topics that were announced since the last turn, as they come; ends when the process closes.
 
-    async def on(self, topic: str) -> AsyncIterator[None]:
-        """Yields at once, then whenever the topic is announced and at least every `poll_s` seconds; ends when the process closes."""
-        with self._listening(topic) as event:
+        Empty: look at everything. So at first, and every `poll_s` seconds, for a wake-up may get lost.
+        """
+        listener = _Listener()
+        self._listeners.add(listener)
+        try:
             while not self._closing:
-                event.clear()
-                yield
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), self._poll_s)
+                listener.topics.clear()
+                whole_at = time.monotonic() + self._poll_s
+                yield frozenset()
+                while not self._closing and (left := whole_at - time.monotonic()) > 0:
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(listener.ready.wait(), left)
+                    listener.ready.clear()
+                    if listener.topics:
+                        topics = frozenset(listener.topics)
+                        listener.topics.clear()
+                        yield topics
+        finally:
+            self._listeners.discard(listener)
 
     def close(self) -> None:
-        """Let every stream end."""
+        """Let whoever waits end."""
         self._closing = True
-        self._wake(list(self._waiting))
+        self.wake(())
 
     async def run(self) -> None:
         """Carry wake-ups to and from Redis until cancelled."""
@@ -76,10 +88,11 @@ class Wakeups:
             with contextlib.suppress(RedisError, OSError):
                 await self._redis.aclose()
 
-    def _wake(self, topics: Iterable[str]) -> None:
-        for topic in topics:
-            for event in self._waiting.get(topic, ()):
-                event.set()
+    def wake(self, topics: Iterable[str]) -> None:
+        """In this process only."""
+        for listener in self._listeners:
+            listener.topics.update(topics)
+            listener.ready.set()
 
     async def _publish(self, redis: "Redis") -> None:
         while True:
@@ -96,7 +109,7 @@ class Wakeups:
                     await pubsub.subscribe(_CHANNEL)
                     self.connected = True
                     async for message in pubsub.listen():
-                        self._wake(orjson.loads(message["data"]))
+                        self.wake(orjson.loads(message["data"]))
             except (RedisError, OSError) as error:
                 self.connected = False
                 log.warning("no wake-ups from other processes: redis: %s", error)

@@ -11,6 +11,13 @@ from broker.client import ENDED, BrokerClient, BrokerUnreachable
 from broker.client.documents import Transfer
 
 _POLL_S = 0.5
+_REDRAW_S = 5.0
+_WAITING = frozenset({"HELD", "RESERVED"})
+
+
+def _wait_s(ids: list[str], found: dict[str, Transfer]) -> float:
+    """How long the broker may keep us waiting for a change: the one transfer that we watch has not begun, so that there is no progress to show."""
+    return _REDRAW_S if len(ids) == 1 and ids[0] in found and found[ids[0]]["state"] in _WAITING else 0.0
 
 
 def watch_all(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
@@ -22,7 +29,7 @@ def watch_all(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
                 try:
                     for transfer_id in ids:
                         if transfer_id not in found or found[transfer_id]["state"] not in ENDED:
-                            found[transfer_id] = broker.transfer(transfer_id)
+                            found[transfer_id] = broker.transfer(transfer_id, wait_s=_wait_s(ids, found))
                     board.notice("")
                 except BrokerUnreachable as error:
                     if not found:
@@ -31,7 +38,8 @@ def watch_all(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
                 board.show(list(found.values()))
                 if len(found) == len(ids) and all(item["state"] in ENDED for item in found.values()):
                     break
-                time.sleep(_POLL_S)
+                if not _wait_s(ids, found):
+                    time.sleep(_POLL_S)
     except KeyboardInterrupt:
         alive = [item["id"] for item in found.values() if item["state"] not in ENDED] or ids
         context.remark(f"\nnot watching any more; the transfers go on: bwb transfer watch {' '.join(alive)}")

@@ -12,14 +12,17 @@ class Message(NamedTuple):
 
 
 def messages(lines: Iterable[str]) -> Iterator[Message]:
-    """Comments are skipped; what the end of the stream cuts off is dropped, as the broker sends it again."""
+    """Comments are skipped; what the end of the stream cuts off is dropped, as the broker sends it again.
+
+    Where nothing but an id came, the message has no data: it says from where to go on.
+    """
     last_id: str | None = None
-    event, data = "message", list[str]()
+    event, data, new_id = "message", list[str](), False
     for line in lines:
         if not line:
-            if data:
+            if data or new_id:
                 yield Message(last_id, event, "\n".join(data))
-            event, data = "message", []
+            event, data, new_id = "message", [], False
             continue
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
@@ -28,4 +31,4 @@ def messages(lines: Iterable[str]) -> Iterator[Message]:
         elif name == "event":
             event = value
         elif name == "id" and "\0" not in value:
-            last_id = value
+            last_id, new_id = value, True

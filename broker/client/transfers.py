@@ -16,6 +16,7 @@ from broker.client.sse import messages
 from broker.core.transfer import ENDED as _ENDED_STATES
 
 ENDED = frozenset(str(state) for state in _ENDED_STATES)
+LONGEST_WAIT_S = 20.0  # of one call, which times out after 30 s
 _SILENCE_S = 25.0  # of an event stream, which has a heartbeat every 10 s
 
 Action = Literal["commit", "cancel", "pause", "resume"]
@@ -37,8 +38,10 @@ class Transfers(Connection):
         body = dict(request) | ({"planners": list(planners)} if planners else {})
         return cast(list[Quote], self._read("POST", "quotes", json=body)["quotes"])
 
-    def transfer(self, transfer_id: str) -> Transfer:
-        return cast(Transfer, self._read("GET", f"transfers/{part(transfer_id)}"))
+    def transfer(self, transfer_id: str, wait_s: float = 0.0) -> Transfer:
+        """As it is; with `wait_s`, as it is once it has changed, or after so long (at most LONGEST_WAIT_S). What has ended is told at once."""
+        given = {"params": {"wait": min(wait_s, LONGEST_WAIT_S)}} if wait_s > 0 else {}
+        return cast(Transfer, self._read("GET", f"transfers/{part(transfer_id)}", **given))
 
     def transfers(self, *, page_size: int = 100, **filters: str | Sequence[str] | None) -> Iterator[Transfer]:
         """Newest first, unless `sort` says otherwise ("finish", "-priority", ...).
@@ -90,21 +93,25 @@ class Transfers(Connection):
         """The transfer once it has ended, however it did. Raises TimeoutError."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
-            transfer = self.transfer(transfer_id)
+            left = LONGEST_WAIT_S if deadline is None else min(max(deadline - time.monotonic(), 0.0), LONGEST_WAIT_S)
+            transfer = self.transfer(transfer_id, wait_s=left)
             if transfer["state"] in ENDED:
                 return transfer
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"{transfer_id} is {transfer['state']} after {timeout_s} s")
-            time.sleep(0.5)
 
-    def events(self, subject: str | None = None, last_event_id: str | None = None) -> Iterator[Event]:
-        """Every change from now on (or behind `last_event_id`), for ever. A lost connection is taken up where it broke."""
+    def events(self, subject: str | None = None, last_event_id: str | None = None, **only: Any) -> Iterator[Event]:
+        """Every change from now on (or behind `last_event_id`), for ever. A lost connection is taken up where it broke.
+
+        `only`: project, state, terminal. An event `stream.reset` says that the broker could not go on behind the last one (its database was
+        set back): read anew what you keep of it.
+        """
         failing_since: float | None = None
         pause = FIRST_PAUSE_S
         while True:
             headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
             try:
-                parameters = {} if subject is None else {"subject": subject}
+                parameters = only | ({} if subject is None else {"subject": subject})
                 timeout = httpx.Timeout(TIMEOUT.connect, read=_SILENCE_S)
                 with self._http.stream("GET", "/v1/events", params=parameters, headers=headers, timeout=timeout) as response:
                     if response.status_code != 503:
@@ -112,7 +119,8 @@ class Transfers(Connection):
                         failing_since, pause = None, FIRST_PAUSE_S
                         for message in messages(response.iter_lines()):
                             last_event_id = message.id
-                            yield cast(Event, json.loads(message.data))
+                            if message.data:
+                                yield cast(Event, json.loads(message.data))
                 problem = "the stream ended"
             except httpx.TransportError as error:
                 problem = str(error) or type(error).__name__

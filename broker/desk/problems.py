@@ -26,6 +26,7 @@ STATUS = {
     "too-many-attempts": 429,
     "limit-exceeded": 409,
     "beyond-limits": 422,
+    "too-many-streams": 429,
     "too-large": 413,
     "malformed": 400,
     "method-not-allowed": 405,

@@ -23,24 +23,32 @@ class Event(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place in the stream of events: they are read in this order, and none commits behind a position that was read."""
+    """A place in the stream of events: they are read in this order, and none commits behind a position that was read.
 
+    Transactions are numbered by the PostgreSQL cluster. Another cluster (or a copy, or one set back in time) begins anew somewhere, and what
+    is written there belongs to the next epoch.
+    """
+
+    epoch: int
     txid: int
     seq: int
 
     def __str__(self) -> str:
-        return f"{self.txid}-{self.seq}"
+        return f"{self.epoch}-{self.txid}-{self.seq}"
 
     @classmethod
     def parse(cls, given: str) -> "Position":
-        """ValueError for anything but what `str` gives."""
-        txid, _, seq = given.partition("-")
-        if not (txid.isascii() and txid.isdigit() and seq.isascii() and seq.isdigit() and len(txid) < 20 and len(seq) < 20):
-            raise ValueError("an event id looks like 1234-56")
-        position = cls(int(txid), int(seq))
-        if max(position) >= 2**63:
-            raise ValueError("an event id looks like 1234-56")
-        return position
+        """What `str` gives, or that without the epoch, of the first one. ValueError for anything else."""
+        parts = given.split("-")
+        if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+            raise ValueError("an event id looks like 1-1234-56")
+        epoch, txid, seq = map(int, parts if len(parts) == 3 else ["1", *parts])
+        if epoch >= 2**31 or max(txid, seq) >= 2**63:
+            raise ValueError("an event id looks like 1-1234-56")
+        return cls(epoch, txid, seq)
+
+
+BEGINNING = Position(1, 0, 0)
 
 
 class StoredEvent(NamedTuple):
@@ -57,23 +65,64 @@ def _json(value: dict[str, Any] | None) -> str | None:
     return None if value is None else orjson.dumps(value).decode()
 
 
-_COLUMNS = "CAST(CAST(txid AS text) AS bigint) AS txid, seq, at_us, actor, action, subject_kind, subject, before, after"
-_AFTER = text(f"""
+_POSITION = "epoch, CAST(CAST(txid AS text) AS bigint) AS txid, seq"
+_COLUMNS = f"{_POSITION}, at_us, actor, action, subject_kind, subject, before, after"
+# Whoever wrote in an earlier epoch has ended; in this one, whoever is older than the oldest open transaction.
+_SETTLED = """(epoch < (SELECT max(number) FROM event_epochs) OR txid < pg_snapshot_xmin(pg_current_snapshot()))"""
+_GIVEN_TXID = "CAST(CAST(:txid AS text) AS xid8)"
+_AFTER = f"""
     SELECT {_COLUMNS} FROM events
-    WHERE (txid, seq) > (CAST(CAST(:txid AS text) AS xid8), :seq) AND txid < pg_snapshot_xmin(pg_current_snapshot())
-    ORDER BY txid, seq LIMIT :limit""")
-_NEWEST = text("SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)")
+    WHERE (epoch, txid, seq) > (:epoch, {_GIVEN_TXID}, :seq) AND {_SETTLED} {{also}}
+    ORDER BY epoch, txid, seq LIMIT :limit"""
+_AFTER_ALL = text(_AFTER.format(also=""))
+_AFTER_OF_SUBJECT = text(_AFTER.format(also="AND subject = :subject"))
+_NEWEST = text(f"SELECT {_POSITION} FROM events WHERE {_SETTLED} ORDER BY epoch DESC, events.txid DESC, seq DESC LIMIT 1")
+_KNOWN = text(f"SELECT EXISTS (SELECT FROM events WHERE epoch = :epoch AND (txid, seq) >= ({_GIVEN_TXID}, :seq))")
 
 
-async def after(connection: AsyncConnection, position: Position, limit: int = 500) -> list[StoredEvent]:
+def _values(position: Position) -> dict[str, Any]:
+    return position._asdict() | {"txid": str(position.txid)}
+
+
+async def after(connection: AsyncConnection, position: Position, limit: int = 500, subject: str | None = None) -> list[StoredEvent]:
     """The next events behind `position`. Rows of transactions younger than the oldest open one wait for the next call."""
-    rows = await connection.execute(_AFTER, {"txid": str(position.txid), "seq": position.seq, "limit": limit})
-    return [_stored(row) for row in rows]
+    values = _values(position) | {"limit": limit}
+    if subject is None:
+        return [_stored(row) for row in await connection.execute(_AFTER_ALL, values)]
+    return [_stored(row) for row in await connection.execute(_AFTER_OF_SUBJECT, values | {"subject": subject})]
 
 
-async def now(connection: AsyncConnection) -> Position:
-    """The position behind everything that is committed and visible in order."""
-    return Position(int((await connection.execute(_NEWEST)).scalar_one()) - 1, 2**62)
+async def newest(connection: AsyncConnection) -> Position:
+    """The position of the last event that is committed and in order."""
+    row = (await connection.execute(_NEWEST)).one_or_none()
+    return BEGINNING if row is None else Position(*row)
+
+
+async def is_known(connection: AsyncConnection, position: Position) -> bool:
+    """Can this database go on behind `position`? Not if it is of a future, or of a database, that this one never saw."""
+    return position <= BEGINNING or bool((await connection.execute(_KNOWN, _values(position))).scalar_one())
+
+
+_CLUSTER = text("""
+    SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT timeline_id FROM pg_control_checkpoint()),
+                     (SELECT oid FROM pg_database WHERE datname = current_database()))""")
+_EPOCH = text("SELECT number, cluster FROM event_epochs ORDER BY number DESC LIMIT 1")
+_NEW_EPOCH = text("INSERT INTO event_epochs (number, cluster) VALUES (:number, :cluster)")
+
+
+async def begin_epoch(connection: AsyncConnection) -> None:
+    """Number the events of this cluster as later than what came here from another one. Call it before anything is written after a start."""
+    cluster = (await connection.execute(_CLUSTER)).scalar_one()
+    last = (await connection.execute(_EPOCH)).one_or_none()
+    if last is not None and last.cluster == cluster:
+        return
+    await connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))  # so that every writer of the last one has ended
+    last = (await connection.execute(_EPOCH)).one_or_none()
+    if last is not None and last.cluster == cluster:
+        return  # another process was faster
+    number = 2 if last is None else last.number + 1  # of the first one is what was written before there were epochs
+    await connection.execute(_NEW_EPOCH, {"number": number, "cluster": cluster})
+    await connection.execute(text(f"ALTER TABLE events ALTER COLUMN epoch SET DEFAULT {number:d}"))
 
 
 async def of_subject(connection: AsyncConnection, subject: str, limit: int, after_seq: int = 0) -> list[StoredEvent]:
@@ -129,4 +178,5 @@ def _mentions(words: str) -> ColumnElement[bool]:
 
 
 def _stored(row: Row[Any]) -> StoredEvent:
-    return StoredEvent(Position(row.txid, row.seq), Event(*tuple(row)[2:]))
+    values = tuple(row)
+    return StoredEvent(Position(*values[:3]), Event(*values[3:]))

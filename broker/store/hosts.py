@@ -62,6 +62,12 @@ async def get_many(connection: AsyncConnection, names: Iterable[str] | None = No
     return {row.name: Host(*row) for row in await connection.execute(query)}
 
 
+async def revisions(connection: AsyncConnection, names: Iterable[str]) -> dict[str, int]:
+    """Of the assignments of those hosts that there are."""
+    rows = await connection.execute(select(hosts.c.name, hosts.c.revision).where(hosts.c.name.in_(list(names))))
+    return {row.name: row.revision for row in rows}
+
+
 async def put(connection: AsyncConnection, host: Host) -> None:
     """A new host, or one that enrols again (its assignments' revision goes on)."""
     values = {name: getattr(host, name) for name in Host.__slots__}

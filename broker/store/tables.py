@@ -236,6 +236,7 @@ events = Table(
     "events",
     metadata,
     Column("seq", BigInteger, Identity(always=True), primary_key=True),
+    Column("epoch", Integer, nullable=False, server_default=text("1"), comment="its default moves on with `event_epochs`"),
     Column("txid", TransactionId, nullable=False, server_default=text("pg_current_xact_id()")),
     Column("at_us", BigInteger, nullable=False),
     Column("actor", Text, nullable=False),
@@ -244,10 +245,18 @@ events = Table(
     Column("subject", Text, nullable=False),
     Column("before", JSONB),
     Column("after", JSONB),
-    Index("ix_events_txid_seq", "txid", "seq"),
+    Index("ix_events_position", "epoch", "txid", "seq"),
     Index("ix_events_subject", "subject", "seq"),
     Index("ix_events_at", "at_us"),
-    comment="Readers in order of (txid, seq) and below the oldest open transaction never miss a row that commits late.",
+    comment="Readers in order of (epoch, txid, seq) and below the oldest open transaction never miss a row that commits late.",
+)
+
+event_epochs = Table(
+    "event_epochs",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("cluster", Text, nullable=False, comment="system identifier, time line and oid of the database"),
+    comment="Transactions are numbered within one epoch. A database that finds itself in another cluster begins the next.",
 )
 
 tokens = Table(

@@ -3,17 +3,27 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import httpx
+from fastapi import Request
+from sqlalchemy import event
+
+from broker.api import sse
+from broker.api.callers import caller
+from broker.api.feed import Wanted
 from broker.api.routes.events import _events
+from broker.api.routes.events import stream as stream_of
 from broker.core.units import format_time
+from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import events
 from broker.store.events import Event, Position
-from tests.api.test_bad_input import at
+from tests.api.test_bad_input import at, problem
 from tests.conftest import Clock, Service, checked
 
 
@@ -105,15 +115,31 @@ async def take(stream: AsyncIterator[str], number: int) -> list[tuple[str, dict[
     return found
 
 
-async def position(service: Service) -> Position:
+ANYTHING = Wanted()
+
+
+@asynccontextmanager
+async def streamed(
+    service: Service, position: Position | None = None, wanted: Wanted = ANYTHING, owner: str = "tok_test"
+) -> AsyncIterator[AsyncGenerator[str]]:
+    async def anybody() -> None:
+        pass
+
+    broker = service.app.state.broker
+    listener = await broker.feed.listen(wanted, owner)
+    async with aclosing(_events(broker, listener, position, anybody)) as stream:
+        yield stream
+    broker.feed.leave(listener)
+
+
+async def newest(service: Service) -> Position:
     async with service.database.transaction() as connection:
-        return await events.now(connection)
+        return await events.newest(connection)
 
 
 async def test_the_stream_is_live_and_resumes(service: Service) -> None:
     await service.link()
-    broker = service.app.state.broker
-    async with aclosing(_events(broker, await position(service), None)) as stream:
+    async with streamed(service) as stream:
         assert (await anext(stream)).startswith("id: ")  # from where to go on, before anything has happened
         booking = asyncio.create_task(service.book())
         first = await take(stream, 1)
@@ -123,26 +149,30 @@ async def test_the_stream_is_live_and_resumes(service: Service) -> None:
         assert [data["subject"] for _, data in live] == others
     # A client that reconnects with the last id that it saw misses nothing and sees nothing twice.
     for seen in (0, 4, 9):
-        async with aclosing(_events(broker, Position.parse(live[seen][0]), None)) as stream:
+        async with streamed(service, Position.parse(live[seen][0])) as stream:
             assert await take(stream, 9 - seen) == live[seen + 1 :]
-    async with aclosing(_events(broker, Position.parse(first[0][0]), others[3])) as stream:
+    async with streamed(service, Position.parse(first[0][0]), Wanted(subject=others[3])) as stream:
         assert [data["subject"] for _, data in await take(stream, 1)] == [others[3]]
 
 
-async def test_a_transaction_that_commits_late_is_not_skipped(service: Service, clock: Clock) -> None:
+def note(service: Service, subject: str, kind: str = "test") -> Event:
+    return Event(service.clock(), "me", f"{kind}.noted", kind, subject, None, None)
+
+
+async def noted(service: Service, *subjects: str) -> None:
+    async with service.database.transaction() as connection:
+        await events.append(connection, [note(service, subject) for subject in subjects])
+    service.app.state.broker.wakeups.announce(())
+
+
+async def test_a_transaction_that_commits_late_is_not_skipped(service: Service) -> None:
     """Its events have lower numbers than those that others saw meanwhile."""
-    start = await position(service)
-
-    def note(subject: str) -> Event:
-        return Event(clock(), "me", "test.noted", "test", subject, None, None)
-
-    stream = _events(service.app.state.broker, start, None)
-    async with aclosing(stream):
+    start = await newest(service)
+    async with streamed(service, start) as stream:
         await anext(stream)
         async with service.database.transaction() as late:
-            await events.append(late, [note("late")])
-            async with service.database.transaction() as early:
-                await events.append(early, [note("early")])
+            await events.append(late, [note(service, "late")])
+            await noted(service, "early")
             async with service.database.transaction() as connection:
                 assert await events.after(connection, start) == [], "what is behind an open transaction waits for it"
         told = await take(stream, 2)
@@ -150,3 +180,175 @@ async def test_a_transaction_that_commits_late_is_not_skipped(service: Service, 
     async with service.database.transaction() as connection:
         again = await events.after(connection, Position.parse(told[0][0]))
     assert [str(stored.position) for stored in again] == [told[1][0]]
+
+
+async def test_a_stream_tells_only_what_was_asked(service: Service) -> None:
+    await service.link()
+    async with (
+        streamed(service, None, Wanted(project="p")) as of_project,
+        streamed(service, None, Wanted(states=frozenset({"CANCELED"}))) as canceled,
+        streamed(service, None, Wanted(project="q", terminal=True)) as ended,
+    ):
+        for stream in (of_project, canceled, ended):
+            await anext(stream)
+        first, second = (await service.book(1000, project="p"))["id"], (await service.book(1000, project="q"))["id"]
+        for transfer in (first, second):
+            checked(await service.client.post(f"/v1/transfers/{transfer}/cancel"))
+        told = [await take(stream, number) for stream, number in ((of_project, 2), (canceled, 2), (ended, 1))]
+    assert [[(data["subject"], data["action"].removeprefix("transfer.")) for _, data in one] for one in told] == [
+        [(first, "admitted"), (first, "canceled")], [(first, "canceled"), (second, "canceled")], [(second, "canceled")]
+    ]  # fmt: skip
+
+
+async def test_queries_do_not_grow_with_the_streams(service: Service) -> None:
+    """400 that wait for something else cost an event nothing, and so do 400 that it concerns."""
+    broker = service.app.state.broker
+    asked: list[str] = []
+    event.listen(broker.database.engine.sync_engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    idle = [await broker.feed.listen(Wanted(subject="nothing"), f"tok_{number % 9}") for number in range(400)]
+    alike = [await broker.feed.listen(Wanted(subject="this"), f"tok_{number % 9}") for number in range(400)]
+    async with streamed(service) as stream:
+        await anext(stream)
+        asked.clear()
+        await noted(service, "this")
+        await take(stream, 1)
+    assert len([statement for statement in asked if "FROM events" in statement]) <= 2
+    assert not any(listener.waiting for listener in idle) and all(listener.waiting for listener in alike)
+    assert len({id(heard) for listener in alike for heard in await listener.heard(1)}) == 1, "an event is kept once"
+    for listener in idle + alike:
+        broker.feed.leave(listener)
+    assert len(broker.feed) == 0
+
+
+async def test_a_slow_reader_is_told_to_resume(service: Service) -> None:
+    many = [f"s{number}" for number in range(200)]
+    async with streamed(service) as stream, streamed(service) as quick:
+        start = (await anext(stream)).split("\n")[0].removeprefix("id: ")
+        await anext(quick)
+        await noted(service, *many[:100])
+        assert [data["subject"] for _, data in await take(quick, 100)] == many[:100]
+        await noted(service, *many[100:])
+        assert [data["subject"] for _, data in await take(quick, 100)] == many[100:]
+        rest = [message async for message in stream]
+    assert len(rest) == 1 and f"event: resume\nid: {start}\n\n" in rest[0], rest
+    async with streamed(service, Position.parse(start)) as stream:
+        assert [data["subject"] for _, data in await take(stream, 200)] == many
+
+
+async def test_a_token_has_so_many_streams(service: Service) -> None:
+    await service.link()
+    broker, transfer = service.app.state.broker, await service.book()
+    listeners = [await broker.feed.listen(Wanted(), transfer["owner"]) for _ in range(broker.settings.stream_limit)]
+    for path in ("/v1/events", f"/v1/transfers/{transfer['id']}?wait=9"):
+        refused = await service.client.get(path)
+        problem(refused, 429, "too-many-streams")
+        assert int(refused.headers["retry-after"]) >= 1 and refused.json()["limit"] == len(listeners)
+    await broker.feed.listen(Wanted(), "tok_of_somebody_else")
+    broker.feed.leave(listeners[0])
+    broker.feed.leave(listeners[0])
+    await broker.feed.listen(Wanted(), transfer["owner"])
+
+
+async def test_a_stream_that_ends_leaves_nothing_behind(service: Service) -> None:
+    """Also one whose caller was gone before the first message."""
+    feed = service.app.state.broker.feed
+    listener = await feed.listen(Wanted(subject="x"), "tok_a")
+
+    async def gone(message: Any) -> None:
+        raise OSError("gone")
+
+    answer = sse.Stream(_events(service.app.state.broker, listener, None, feed.run), partial(feed.leave, listener))
+    with suppress(Exception, BaseExceptionGroup):
+        await answer({"type": "http", "asgi": {"spec_version": "2.4"}}, asyncio.Event().wait, gone)  # type: ignore[arg-type]
+    assert (len(feed), feed._of_subject) == (0, {})
+
+
+# -- who may see what --------------------------------------------------------------------------------------------------------------------
+
+
+async def everything(service: Service, who: httpx.AsyncClient) -> set[str]:
+    """The actions that a caller's stream tells from the first event on."""
+    end = await newest(service)
+    scope = {"type": "http", "method": "GET", "path": "/", "app": service.app, "query_string": b"", "scheme": "http",
+             "server": ("broker", 80), "headers": [(name.lower().encode(), value.encode()) for name, value in who.headers.items()]}  # fmt: skip
+    request = Request(scope | {"headers": [*scope["headers"], *cookies(who)]})
+    answer = await stream_of(request, service.app.state.broker, await caller(request), "0-0", None, None, None, False)
+    assert isinstance(answer, sse.Stream)
+    told = set()
+    async with asyncio.timeout(20), aclosing(answer.body_iterator) as messages:  # type: ignore[type-var]
+        async for message in messages:
+            assert isinstance(message, str)
+            lines = dict(line.split(": ", 1) for line in message.strip().split("\n"))
+            told |= {lines["event"]} if "event" in lines else set()
+            if Position.parse(lines["id"]) >= end:
+                break
+    answer._leave()
+    return told
+
+
+def cookies(who: httpx.AsyncClient) -> list[tuple[bytes, bytes]]:
+    return [(b"cookie", "; ".join(f"{name}={value}" for name, value in who.cookies.items()).encode())] if who.cookies else []
+
+
+async def test_a_stream_tells_nobody_what_he_may_not_ask(service: Service) -> None:
+    """The whole audit log came with Last-Event-ID: 0-0 to everybody who may read."""
+    await service.link()
+    await service.enrol("h1", "A")
+    await service.book()
+    reader = await service.token(Scope.READ)
+    page = service.as_token("")
+    checked(await page.post("/v1/session", json={"token": reader}), 201)
+    page.headers.pop("authorization", None)
+    secret = {"token.created", "session.opened", "enrolment_token.created"}
+    everybodys = {"link.created", "host.enrolled", "transfer.admitted"}
+    await service.book(label="last")  # public, so that every stream comes to its end
+    for who in (service.as_token(reader), page, service.as_token(await service.token(Scope.SUBMIT))):
+        await service.book(1000)
+        assert await everything(service, who) == everybodys
+    admin = service.as_token(await service.token(Scope.ADMIN))
+    await service.book(1000)
+    assert await everything(service, admin) == everybodys | {"token.created"}
+    assert await everything(service, service.client) == everybodys | secret
+
+
+async def test_a_history_names_only_the_owner_to_readers(service: Service) -> None:
+    await service.link()
+    transfer = await service.book()
+    boss, _ = await tokens.create(service.database, service.clock(), name="the boss", scopes=(Scope.OPERATE,), actor="test")
+    path = f"/v1/transfers/{transfer['id']}"
+    async with service.database.transaction() as connection:
+        await events.append(connection, [Event(service.clock(), boss.id, "transfer.noted", "transfer", transfer["id"], None, None)])
+    reader = service.as_token(await service.token(Scope.READ))
+    assert [one["actor_name"] for one in checked(await reader.get(path + "/events"))] == ["all", None]
+    assert [one["actor_name"] for one in checked(await service.client.get(path + "/events"))] == ["all", "the boss"]
+
+
+# -- waiting for one transfer --------------------------------------------------------------------------------------------------------------
+
+
+async def waits(service: Service) -> None:
+    async with asyncio.timeout(20):
+        while not len(service.app.state.broker.feed):
+            await asyncio.sleep(0.005)
+
+
+async def test_a_call_waits_for_a_change(service: Service, clock: Clock) -> None:
+    await service.link()
+    transfer = await service.book()
+    path = f"/v1/transfers/{transfer['id']}?wait=30"
+    waiting = asyncio.create_task(service.client.get(path))
+    await waits(service)
+    assert not waiting.done()
+    checked(await service.client.patch(path, json={"label": "new"}))
+    changed = await waiting
+    assert (checked(changed)["label"], changed.headers["etag"]) == ("new", f'"{transfer["revision"] + 1}"')
+    # What has changed already, and what has ended, is answered at once.
+    old = {"If-None-Match": f'"{transfer["revision"]}"'}
+    assert checked(await service.client.get(path, headers=old))["label"] == "new"
+    now = {"If-None-Match": changed.headers["etag"]}
+    unchanged = await service.client.get(path.replace("30", "0.01"), headers=now)
+    assert (unchanged.status_code, unchanged.headers["etag"], unchanged.content) == (304, now["If-None-Match"], b"")
+    checked(await service.client.post(f"/v1/transfers/{transfer['id']}/cancel"))
+    assert checked(await service.client.get(path))["state"] == "CANCELED"
+    assert len(service.app.state.broker.feed) == 0
+    problem(await service.client.get(path.replace("30", "61")), 422, "invalid", "wait")

@@ -13,10 +13,11 @@ from starlette.requests import Request
 
 from broker.api.attempts import Attempts
 from broker.api.callers import caller
+from broker.api.feed import PUBLIC, Wanted
 from broker.api.routes.events import _events
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Scope
-from broker.store import events, retention
+from broker.store import retention
 from tests.api.test_bad_input import at, problem
 from tests.conftest import Clock, Service, _client, checked, running
 
@@ -156,9 +157,9 @@ async def test_the_stream_ends_with_the_session(service: Service) -> None:
         "type": "http", "method": "GET", "path": "/v1/events", "scheme": "http", "server": ("broker", 80), "query_string": b"",
         "headers": [(b"cookie", cookie.encode()), (b"host", b"broker")], "app": service.app,
     }  # fmt: skip
-    async with service.database.transaction() as connection:
-        position = await events.now(connection)
-    stream = _events(service.app.state.broker, position, None, partial(caller, Request(scope)))
+    broker, who = service.app.state.broker, partial(caller, Request(scope))
+    listener = await broker.feed.listen(Wanted(PUBLIC), (await who()).id)
+    stream = _events(broker, listener, None, who)
     async with asyncio.timeout(20), aclosing(stream):
         assert (await anext(stream)).startswith("id: ")
         await service.link()

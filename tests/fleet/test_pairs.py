@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from broker.api.wakeups import host_topic
 from broker.core.units import US_PER_S, format_time, parse_time
 from tests.api.refused import problem
 from tests.conftest import SECRET, START_US, Service, checked
@@ -196,7 +195,8 @@ async def test_how_soon_the_next_sender_hears_of_an_end(service: Service, record
         heard = asyncio.Event()
 
         async def listen() -> None:
-            async for _ in service.app.state.broker.wakeups.on(host_topic("h3")):
+            revisions = service.app.state.broker.revisions
+            async for _ in revisions.of(revisions.listen("h3")):
                 heard.set()
 
         listening = asyncio.create_task(listen())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/agents: what agents call (docs/agent-protocol.md)."""
 
-import time
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
@@ -10,14 +10,12 @@ from fastapi import APIRouter, Header, Request, Response
 from broker.api import render, sse
 from broker.api.agent_schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.arrival import server_times
-from broker.api.context import Agent, Broker, BrokerDependency, etag
+from broker.api.context import Agent, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
-from broker.api.wakeups import host_topic
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments, hand_out
 from broker.store import hosts
 from broker.store.hosts import Report
-from broker.store.session import DatabaseAway
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"])
 
@@ -71,26 +69,13 @@ async def read_assignments(
 @router.get("/{host}/stream", responses={200: {"content": {"text/event-stream": {}}}}, response_class=Response)
 async def stream(host: str, broker: BrokerDependency, _: Agent) -> Response:
     """SSE: `event: revision` whenever there is something new."""
-    return sse.stream(_revisions(host, broker))
+    agent = broker.revisions.listen(host)
+    return sse.Stream(_revisions(broker.revisions.of(agent)), partial(broker.revisions.leave, agent))
 
 
-async def _revisions(host: str, broker: Broker) -> AsyncIterator[str]:
-    told = -1
-    spoke = time.monotonic()
-    async for _ in broker.wakeups.on(host_topic(host)):
-        try:
-            async with broker.database.transaction() as connection:
-                known = await hosts.get(connection, host)
-        except DatabaseAway:
-            known = None
-        now = time.monotonic()
-        if known is not None and known.revision != told:
-            told = known.revision
-            spoke = now
-            yield sse.message(f'{{"revision": {told}}}', "revision")
-        elif now - spoke >= sse.HEARTBEAT_S:
-            spoke = now
-            yield sse.HEARTBEAT
+async def _revisions(told: AsyncIterator[int | None]) -> AsyncIterator[str]:
+    async for revision in told:
+        yield sse.HEARTBEAT if revision is None else sse.message(f'{{"revision": {revision}}}', "revision")
 
 
 @router.post("/{host}/reports", response_model=ReportsTaken, responses=REFUSALS)

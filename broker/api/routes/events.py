@@ -12,69 +12,122 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from broker.api import paging, render, sse
 from broker.api.callers import caller
 from broker.api.context import Broker, BrokerDependency, Operator, Reader
+from broker.api.feed import PAGE, PUBLIC, Heard, Listener, Wanted
 from broker.api.fields import Text, Time
 from broker.api.operator_schemas import AuditLogPage
 from broker.api.routes.transfers import REFUSALS
-from broker.api.wakeups import EVENTS
+from broker.core.transfer import State
 from broker.core.units import format_time
 from broker.desk.problems import Problem
+from broker.fleet.tokens import Principal, Scope
 from broker.store import audit, events, names
-from broker.store.events import Position, Sought
+from broker.store.events import Event, Position, Sought, StoredEvent
 from broker.store.session import DatabaseAway
 
 router = APIRouter(prefix="/v1", tags=["events"])
 
 
-@router.get("/events", responses={**REFUSALS, 200: {"content": {"text/event-stream": {}}}}, response_class=Response)
+@router.get(
+    "/events", responses={**REFUSALS, 429: REFUSALS[503], 200: {"content": {"text/event-stream": {}}}}, response_class=Response
+)
 async def stream(
     request: Request,
     broker: BrokerDependency,
-    _: Reader,
+    who: Reader,
     last_event_id: Annotated[
-        str | None, Header(alias="Last-Event-ID", max_length=60, description="go on behind this event")
+        str | None,
+        Header(alias="Last-Event-ID", max_length=60, description="go on behind this event; 0-0: behind none of those kept"),
     ] = None,
     subject: Annotated[Text | None, Query(description="only events of this transfer, link, host or token")] = None,
+    project: Annotated[Text | None, Query(description="only events of transfers of this project")] = None,
+    state: Annotated[list[State] | None, Query(description="only events that left a transfer in one of these states")] = None,
+    terminal: Annotated[bool, Query(description="only events that left a transfer ended, however it did")] = False,
 ) -> Response:
-    """SSE of every change, in order and without gaps; a client that reconnects with Last-Event-ID misses nothing that is kept."""
-    if last_event_id is not None:
-        try:
-            position = Position.parse(last_event_id)
-        except ValueError as error:
-            raise Problem.of_field("Last-Event-ID", str(error)) from None
-    else:
-        async with broker.database.transaction() as connection:
-            position = await events.now(connection)
-    return sse.stream(_events(broker, position, subject, partial(caller, request)))
+    """SSE of every change that the token may see, in order and without gaps; who reconnects with Last-Event-ID misses nothing that is kept.
+
+    `event: reset`: the broker cannot go on behind Last-Event-ID (its database was set back, or is another one); it goes on from now, and what
+    was learnt from the stream must be read anew. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
+    """
+    wanted = Wanted(visible(who), subject, project, frozenset(map(str, state or ())), terminal)
+    asked = None if last_event_id is None else _position(last_event_id)
+    listener = await broker.feed.listen(wanted, who.id)
+    try:
+        known = True
+        if asked is not None:
+            async with broker.database.transaction() as connection:
+                known = await events.is_known(connection, asked)
+    except BaseException:
+        broker.feed.leave(listener)
+        raise
+    messages = _events(broker, listener, asked if known else None, partial(caller, request), reset=not known)
+    return sse.Stream(messages, partial(broker.feed.leave, listener))
+
+
+def visible(who: Principal) -> frozenset[str] | None:
+    """Of which kinds this caller may see events; None: of all, as in the audit log. Nobody sees more here than by asking elsewhere."""
+    if who.may(Scope.OPERATE):
+        return None
+    return PUBLIC | {"token"} if who.may(Scope.ADMIN) else PUBLIC
+
+
+def _position(last_event_id: str) -> Position:
+    try:
+        return Position.parse(last_event_id)
+    except ValueError as error:
+        raise Problem.of_field("Last-Event-ID", str(error)) from None
 
 
 async def _events(
-    broker: Broker, position: Position, subject: str | None, who: Callable[[], Awaitable[object]] | None = None
+    broker: Broker, listener: Listener, position: Position | None, who: Callable[[], Awaitable[object]], *, reset: bool = False
 ) -> AsyncIterator[str]:
-    """`who` raises Problem once the caller's token or session has ended; then so does the stream."""
-    spoke = time.monotonic()
+    """What is behind `position` from the table, then what the feed tells. `who` raises Problem once the caller's token or session has ended."""
     # An id at once: whoever is cut off before the first event can go on from here all the same.
-    yield f"id: {position}\n{sse.HEARTBEAT}"
-    async for _ in broker.wakeups.on(EVENTS):
-        while True:
-            try:
-                if who is not None:
-                    await who()
-                async with broker.database.transaction() as connection:
-                    found = await events.after(connection, position)
-            except DatabaseAway:
-                break
-            except Problem:
-                return
-            for stored in found:
+    if position is None:
+        position = listener.since
+    yield _reset(broker, position) if reset else f"id: {position}\n{sse.HEARTBEAT}"
+    try:
+        async for page in _missed(broker, listener, position):
+            await who()
+            for stored in page:
                 position = stored.position
-                if subject is None or stored.event.subject == subject:
-                    spoke = time.monotonic()
-                    yield sse.message(orjson.dumps(render.event(stored)).decode(), stored.event.action, str(position))
-            if not found:
-                break
-        if time.monotonic() - spoke >= sse.HEARTBEAT_S:
-            spoke = time.monotonic()
-            yield sse.HEARTBEAT
+                if listener.wanted.includes(stored.event):
+                    yield Heard(stored).message
+        position = max(position, listener.since)
+        checked = time.monotonic()
+        while not broker.feed.closing:
+            heard = await listener.heard(sse.HEARTBEAT_S)
+            if listener.doubtful or time.monotonic() - checked >= sse.HEARTBEAT_S:
+                listener.doubtful, checked = False, time.monotonic()
+                await who()
+            for one in heard:
+                if one.stored.position > position:
+                    position = one.stored.position
+                    yield one.message
+            if listener.missed:
+                yield f": you read too slowly; go on with this Last-Event-ID\nevent: resume\nid: {position}\n\n"
+                return
+            if not heard and not listener.waiting:
+                position = max(position, broker.feed.position)
+                yield f"id: {position}\n{sse.HEARTBEAT}"
+    except (Problem, DatabaseAway):
+        return  # who may come back goes on behind the last id
+
+
+async def _missed(broker: Broker, listener: Listener, position: Position) -> AsyncIterator[list[StoredEvent]]:
+    """What lies between `position` and what the listener hears by itself."""
+    while position < listener.since:
+        async with broker.feed.catching_up, broker.database.transaction() as connection:
+            page = await events.after(connection, position, PAGE, listener.wanted.subject)
+        yield page
+        if len(page) < PAGE:
+            return
+        position = page[-1].position
+
+
+def _reset(broker: Broker, position: Position) -> str:
+    """As an event, so that whoever knows events and not this one takes it for a change of something."""
+    event = Event(broker.clock(), "broker", "stream.reset", "stream", "events", None, None)
+    return sse.message(orjson.dumps(render.event(StoredEvent(position, event))).decode(), "reset", str(position))
 
 
 @router.get("/audit-log", response_model=AuditLogPage, responses=REFUSALS)

@@ -14,6 +14,7 @@ from fastapi import Request as HttpRequest
 from broker.api import paging, render
 from broker.api.asking import ask, asks, microseconds
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
+from broker.api.feed import Wanted
 from broker.api.fields import Text, Time
 from broker.api.operator_schemas import EventOut
 from broker.api.outlook import outlooks as outlooks_of
@@ -221,9 +222,27 @@ async def list_transfers(
     return render.answer({"items": items, "next": following} | ({"total": total} if count else {}))
 
 
-@router.get("/transfers/{transfer_id}", response_model=TransferOut, responses=REFUSALS)
-async def show(transfer_id: TransferId, broker: BrokerDependency, _: Reader, outlook: OutlookWanted = False) -> Response:
+@router.get(
+    "/transfers/{transfer_id}",
+    response_model=TransferOut,
+    responses={**REFUSALS, 429: REFUSALS[503], 304: {"description": "it is what If-None-Match names"}},
+)
+async def show(
+    transfer_id: TransferId,
+    broker: BrokerDependency,
+    caller: Reader,
+    outlook: OutlookWanted = False,
+    wait: Annotated[
+        float, Query(ge=0, le=60, description="seconds to wait for a change of what If-None-Match names, or an end")
+    ] = 0,
+    if_none_match: Annotated[str | None, Header(alias="If-None-Match", max_length=60, description="ETag of what was read")] = None,
+) -> Response:
+    """With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then."""
     found = await _found(broker, transfer_id)
+    if wait:
+        found = await _changed(broker, caller, found, if_none_match or etag(found.revision), wait)
+    if not outlook and if_none_match == etag(found.revision):
+        return Response(status_code=304, headers={"ETag": if_none_match})
     async with broker.database.transaction() as connection:
         shown = render.transfer(found, await broker.links(connection))
         if outlook:
@@ -291,12 +310,13 @@ async def resume(
 
 
 @router.get("/transfers/{transfer_id}/events", response_model=list[EventOut], responses=REFUSALS)
-async def history(transfer_id: TransferId, broker: BrokerDependency, _: Reader, limit: paging.Limit = 200) -> Response:
-    """What happened to a transfer, oldest first."""
-    await _found(broker, transfer_id)
+async def history(transfer_id: TransferId, broker: BrokerDependency, caller: Reader, limit: paging.Limit = 200) -> Response:
+    """What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`."""
+    transfer = await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
         found = await events.of_subject(connection, transfer_id, limit)
-        called = await names.of(connection, render.named_in(found))
+        named = render.named_in(found) if caller.may(Scope.OPERATE) else {transfer.id, transfer.owner}
+        called = await names.of(connection, named)
     return render.answer([render.event(stored, called) for stored in found])
 
 
@@ -328,6 +348,22 @@ async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, pr
     foreseen = await broker.desk.foresee(cast(Command[Transfer], command))
     freed = released_parts(present.segments, foreseen.result.segments) if isinstance(command, End | Pause) else ()
     return render.answer(render.preview(foreseen, freed, broker.desk.books.records))
+
+
+async def _changed(broker: Broker, caller: Principal, found: Transfer, known: str, wait_s: float) -> Transfer:
+    """`found` as it is when it has changed from what is known, or has ended, or the time is up."""
+    if not found.live or etag(found.revision) != known:
+        return found
+    until = time.monotonic() + wait_s
+    listener = await broker.feed.listen(Wanted(subject=found.id), caller.id)
+    try:
+        found = await _found(broker, found.id)  # again: it may have changed before anybody listened
+        while found.live and etag(found.revision) == known and (left := until - time.monotonic()) > 0 and not broker.feed.closing:
+            await listener.heard(left)
+            found = await _found(broker, found.id)
+        return found
+    finally:
+        broker.feed.leave(listener)
 
 
 async def _found(broker: Broker, transfer_id: str) -> Transfer:

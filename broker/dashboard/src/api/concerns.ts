@@ -27,6 +27,7 @@ const TOUCHED: Record<string, readonly string[]> = {
 const OWN = /^\/v1\/(?:transfers|plans|simulations)\/([^/?]+)/;
 
 export function concerned(changes: readonly Change[]): (path: string) => boolean {
+  if (changes.some((change) => change.subject_kind === "stream")) return () => true; // it was reset: anything may have changed
   const subjects = new Set(changes.map((change) => change.subject));
   const kinds = new Set(changes.map((change) => change.subject_kind));
   const prefixes = [...kinds].flatMap((kind) => TOUCHED[kind] ?? ["/v1/"]);

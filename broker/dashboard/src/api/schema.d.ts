@@ -117,7 +117,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show */
+        /**
+         * Show
+         * @description With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then.
+         */
         get: operations["show_v1_transfers__transfer_id__get"];
         put?: never;
         post?: never;
@@ -220,7 +223,7 @@ export interface paths {
         };
         /**
          * History
-         * @description What happened to a transfer, oldest first.
+         * @description What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`.
          */
         get: operations["history_v1_transfers__transfer_id__events_get"];
         put?: never;
@@ -908,7 +911,10 @@ export interface paths {
         };
         /**
          * Stream
-         * @description SSE of every change, in order and without gaps; a client that reconnects with Last-Event-ID misses nothing that is kept.
+         * @description SSE of every change that the token may see, in order and without gaps; who reconnects with Last-Event-ID misses nothing that is kept.
+         *
+         *     `event: reset`: the broker cannot go on behind Last-Event-ID (its database was set back, or is another one); it goes on from now, and what
+         *     was learnt from the stream must be read anew. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
          */
         get: operations["stream_v1_events_get"];
         put?: never;
@@ -4324,8 +4330,13 @@ export interface operations {
             query?: {
                 /** @description also say how it goes: promise, progress, when it will finish, whose it is */
                 outlook?: boolean;
+                /** @description seconds to wait for a change of what If-None-Match names, or an end */
+                wait?: number;
             };
-            header?: never;
+            header?: {
+                /** @description ETag of what was read */
+                "If-None-Match"?: string | null;
+            };
             path: {
                 transfer_id: string;
             };
@@ -4341,6 +4352,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["TransferOut"];
                 };
+            };
+            /** @description it is what If-None-Match names */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Bad Request */
             400: {
@@ -4414,6 +4432,16 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10125,9 +10153,15 @@ export interface operations {
             query?: {
                 /** @description only events of this transfer, link, host or token */
                 subject?: string | null;
+                /** @description only events of transfers of this project */
+                project?: string | null;
+                /** @description only events that left a transfer in one of these states */
+                state?: components["schemas"]["State"][] | null;
+                /** @description only events that left a transfer ended, however it did */
+                terminal?: boolean;
             };
             header?: {
-                /** @description go on behind this event */
+                /** @description go on behind this event; 0-0: behind none of those kept */
                 "Last-Event-ID"?: string | null;
             };
             path?: never;
@@ -10216,6 +10250,16 @@ export interface operations {
             };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": unknown;
+                    "application/json": components["schemas"]["ProblemOut"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
