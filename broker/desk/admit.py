@@ -44,7 +44,7 @@ from broker.store.transfers import Transfer
 JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
 
 
-# The most asks of one command that one transaction decides on.
+# The most asks of one command that one transaction locks links for, and decides on.
 _MOST_AT_ONCE = 1000
 _FIXED_RATE = frozenset({"fbls", "spaghetti", "optimal"})
 
@@ -120,6 +120,7 @@ class Admit:
     decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
     allowance: Allowance = field(default=NOBODY.allowance, kw_only=True)
     planned_elsewhere: bool = field(default=True, kw_only=True)
+    at_once: int = field(default=_MOST_AT_ONCE, kw_only=True)
 
     @property
     def account(self) -> Account:
@@ -169,7 +170,10 @@ class Admit:
         asks = self.asks
         if any(new != old for old, new in ids.items()):
             asks = [ask if ask.after is None else replace(ask, after=ids.get(ask.after, ask.after)) for ask in asks]
-        return replace(self, asks=asks, decided=result)
+        before = sum(item is not None for item in self.decided)
+        done = sum(item is not None for item in result) - before
+        # To choose what to lock takes time as well: for twice as many as there was time to decide on.
+        return replace(self, asks=asks, decided=result, at_once=min(2 * done + 8, _MOST_AT_ONCE))
 
     def cut_short(self, away: DatabaseAway) -> list[Transfer | Problem | None]:
         if not self.decided:
@@ -180,9 +184,9 @@ class Admit:
     def _turn(self) -> list[int]:
         """The asks that the next transaction may decide on, at the most: what it locks is for these."""
         waiting = [index for index, result in enumerate(self.decided or repeat(None, len(self.asks))) if result is None]
-        turn = waiting[:_MOST_AT_ONCE]
+        turn = waiting[: self.at_once]
         together = {self.asks[index].planner for index in turn} & JOINT
-        return turn + [i for i in waiting[_MOST_AT_ONCE:] if self.asks[i].planner in together and self.asks[i].after is None]
+        return turn + [i for i in waiting[self.at_once :] if self.asks[i].planner in together and self.asks[i].after is None]
 
     def _planned_with(self, index: int) -> list[int]:
         """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""

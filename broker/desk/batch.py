@@ -53,10 +53,6 @@ class Answers:
     def brought(self) -> bool:
         return not self.recording and bool(self.plans)
 
-    def record(self, key: tuple[str, Request], answer: Plan | Refusal) -> None:
-        if self.recording:
-            self.plans[key] = answer
-
 
 NO_ANSWERS = Answers()
 

@@ -31,9 +31,10 @@ Result = TypeVar("Result")
 
 _RESTARTS = 8
 
-# Everybody else waits while one transaction's commands are decided: after so long no further one is begun, and after twice as long no
-# more counter-offers are looked for.
-_SLICE_S = 0.05
+# Everybody else waits while one transaction's commands are decided, and whoever reads waits for it several times in a row: after so long
+# no further decision is begun, and no more counter-offers are looked for.
+_SLICE_S = 0.02
+_OFFERS_S = 0.1
 
 # What is planned elsewhere begins so much later than it was asked: by then it is to be booked.
 _LEADS_US = (250_000, 1_000_000, 3_000_000)
@@ -254,7 +255,7 @@ class Desk:
     def _bound(self, working: Batch) -> None:
         begin = self._busy_s()
         working.full = lambda: self._busy_s() - begin >= _SLICE_S
-        working.spent = lambda: self._busy_s() - begin >= 2 * _SLICE_S
+        working.spent = lambda: self._busy_s() - begin >= _OFFERS_S
 
     def _put_back(self, works: Sequence[Work]) -> None:
         if works:

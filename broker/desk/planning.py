@@ -64,13 +64,13 @@ def plan_or_refuse(request: Request, planner_name: str, batch: Batch, question: 
 
 def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
     """The planner's answer, verified if it may be booked. Raises Heavy where it is to be planned elsewhere."""
-    key = _key(planner, request)
-    answer = batch.answers.plans.get(key)
+    answer = batch.answers.plans.get(_key(planner, request)) if batch.answers.plans else None
     if answer is None:
         _refuse_heavy(planner, 1, batch)
         network, calendars = batch.books.network, batch.calendars
         answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
-        batch.answers.record(key, answer)
+        if batch.answers.recording:
+            batch.answers.plans[_key(planner, request)] = answer
     return checked(request, answer, batch) if planner.books else answer
 
 
@@ -100,8 +100,8 @@ def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: 
         _refuse_heavy(planner, len(requests), batch)
         together = _equipped(planner, batch).plan_together(requests, batch.books.network, batch.calendars)  # type: ignore[attr-defined]
         answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
-        for key, said in zip(keys, made, strict=True):
-            batch.answers.record(key, said)
+        if batch.answers.recording:
+            batch.answers.plans.update(zip(keys, made, strict=True))
     return [answer for answer in answers if answer is not None]
 
 

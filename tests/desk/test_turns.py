@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nobody waits for the whole of another caller's work: callers take turns, and large batches are decided in several transactions.
 
-How long planning takes is counted here, not measured: each plan costs a hundredth of a second.
+How long planning takes is counted here, not measured: each plan costs four milliseconds.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from tests.conftest import START_US, Clock
 from tests.desk.chain import L1, network, sent
 from tests.desk.world import POLICY, World, world
 
-PER_TRANSACTION = 5  # plans of 10 ms in a slice of 50 ms
+PER_TRANSACTION = 5  # plans of 4 ms in a slice of 20 ms
 
 
 class Planning:
@@ -33,7 +33,7 @@ class Planning:
         self.transactions = 0
 
     def busy_s(self) -> float:
-        return self.plans * 0.01
+        return self.plans * 0.004
 
 
 @pytest.fixture
