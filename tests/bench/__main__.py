@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.bench.frame import run
 
 PARTS = (
-    "planner", "optimal", "admission", "memory", "reload", "replan", "simulation", "startup", "agent", "gateway", "dashboard",
+    "planner", "optimal", "admission", "memory", "reload", "replan", "streams", "simulation", "startup", "agent", "gateway", "dashboard",
 )  # fmt: skip
 
 
