@@ -14,9 +14,11 @@ from broker import machine_code, memory
 from broker.api import errors
 from broker.api.addresses import ClientAddress, TrustedProxies
 from broker.api.arrival import Arrival
+from broker.api.bodies import Bodies
 from broker.api.connections import Connections, Limits
 from broker.api.context import Broker, policy_of
 from broker.api.dashboard import FOLDER, Dashboard
+from broker.api.door import Door, Rates
 from broker.api.feed import Feed
 from broker.api.headers import Headers
 from broker.api.metrics import Metrics
@@ -53,6 +55,7 @@ from broker.store.events import begin_epoch
 from broker.store.session import Database, DatabaseAway
 
 VERSION = "0.1.0"
+DESK_POOL = 2  # it works on one batch at a time; the other is there when the first was just lost
 
 
 def wall_clock() -> int:
@@ -74,7 +77,9 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     )
     app.state.settings = chosen
     app.state.clock = clock
-    errors.install(app, chosen.body_limit_bytes)
+    app.add_middleware(Bodies, limit=chosen.body_limit_bytes)
+    app.add_middleware(Door, rates=Rates.of(chosen))
+    errors.install(app)
     app.add_middleware(Headers)
     app.add_middleware(ClientAddress, trusted=TrustedProxies(networks(chosen.trusted_proxies)))
     app.add_middleware(Arrival, clock=clock)
@@ -129,10 +134,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     if len(chosen.secret_key.get_secret_value()) < 32:
         raise RuntimeError("BWB_SECRET_KEY must have at least 32 characters; the agents' data-channel keys are derived from it")
     database = Database(chosen.database_url, chosen.database_pool)
+    # Of its own: whoever else takes all connections of the other pool, what is decided goes on.
+    desk_database = Database(chosen.database_url, DESK_POOL)
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
     pool = _pool(chosen)
-    desk = Desk(database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time, pool)
+    desk = Desk(desk_database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time, pool)
     app.state.puller = puller
     app.state.broker = broker = Broker(
         chosen,
@@ -178,4 +185,5 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await desk_database.close()
         await database.close()

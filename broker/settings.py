@@ -39,6 +39,18 @@ class Settings(BaseSettings):
     unread_bytes: int = Field(
         default=64 * 2**20, ge=2**20, description="most that waits for readers, all answers together; who waited longest goes"
     )
+    token_rate: float = Field(default=2000, ge=0, description="requests a second of one token, in the long run; 0: without limit")
+    token_burst: int = Field(default=10_000, ge=1, description="and so many at once")
+    address_rate: float = Field(
+        default=50,
+        ge=0,
+        description="requests a second of one address that need no token: pages, sign-ins, health; 0: without limit",
+    )
+    address_burst: int = Field(default=500, ge=1, description="and so many at once")
+    unknown_rate: float = Field(
+        default=5, ge=0, description="tokens and cookies of one address, a second, that nobody knows; 0: any"
+    )
+    unknown_burst: int = Field(default=50, ge=1, description="and so many at once")
     trusted_proxies: str = Field(
         default="", description="networks (CIDR, by commas) whose X-Forwarded-For and X-Forwarded-Proto count; default: nobody's"
     )

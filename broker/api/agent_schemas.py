@@ -140,7 +140,7 @@ class AgentReport(Body):
 class ReportsBody(Body):
     clock: AgentClock | None = None
     agent: AboutAgent | None = None
-    reports: list[AgentReport] = Field(default=[], max_length=1000)
+    reports: Annotated[list[AgentReport], Field(fail_fast=True)] = Field(default=[], max_length=1000)
     revision: Annotated[int, Field(strict=True, ge=0, le=2**62)] | None = Field(
         default=None, description="of the assignments that the agent acts by"
     )

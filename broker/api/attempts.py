@@ -1,38 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often an address may fail to sign in. Tokens are too long to guess; this keeps those who try from the database and the log.
+"""How often a sign-in may fail, for each token that is tried and the address that tries it; and a line in the log of each that does.
 
-Each process counts for itself, in bounded memory: the addresses that failed longest ago are forgotten first.
+A token of 256 bits is not guessed; this keeps a page that goes on trying a wrong one from the database and the log, without locking out who
+shares its address. Who tries many is held back by what an address may ask (rates.py). Each process counts for itself, in bounded memory.
 """
 
-import time
-from collections import OrderedDict
+import hashlib
+import logging
 
+from broker.api.rates import Buckets
 from broker.desk.problems import Problem
 
-_MOST_ADDRESSES = 1000
-_FAILURES = 10  # at once, and then one every _PAUSE_S
-_PAUSE_S = 5.0
+log = logging.getLogger(__name__)
+
+_FAILURES, _PER_S = 10, 0.2  # at once, and then one every five seconds
+_LINES, _LINES_PER_S = 20, 0.1
 
 
 class Attempts:
     def __init__(self) -> None:
-        # Since when an address would have used up all that it may fail, had it failed at the steady rate (a token bucket as one time).
-        self._since: OrderedDict[str, float] = OrderedDict()
+        self._failures = Buckets("sign-in", _PER_S, _FAILURES)
+        self._lines = Buckets("line", _LINES_PER_S, _LINES)
+        self._unsaid = 0
 
-    def check(self, address: str) -> None:
-        """Raises Problem `too-many-attempts`."""
-        wait = self._since.get(address, 0.0) - time.monotonic() - (_FAILURES - 1) * _PAUSE_S
-        if wait > 0:
-            seconds = int(wait) + 1
+    def take(self, address: str, token: str) -> None:
+        """Raises Problem `too-many-attempts`. What does not fail is given back by `succeeded`."""
+        try:
+            self._failures.take(_key(address, token))
+        except Problem as problem:
+            seconds = problem.more["retry_after_s"]
             raise Problem(
                 "too-many-attempts", f"too many sign-ins have failed; try again in {seconds} s", {"retry_after_s": seconds}
-            )
+            ) from None
 
-    def failed(self, address: str) -> None:
-        now = time.monotonic()
-        self._since[address] = max(self._since.pop(address, now), now) + _PAUSE_S
-        if len(self._since) > _MOST_ADDRESSES:
-            self._since.popitem(last=False)
+    def failed(self, address: str, code: str) -> None:
+        try:
+            self._lines.take("")
+        except Problem:
+            self._unsaid += 1
+            return
+        unsaid = f" ({self._unsaid} more since the last line)" if self._unsaid else ""
+        log.warning("sign-in from %s refused: %s%s", address or "a local socket", code, unsaid)
+        self._unsaid = 0
 
-    def succeeded(self, address: str) -> None:
-        self._since.pop(address, None)
+    def succeeded(self, address: str, token: str) -> None:
+        self._failures.give_back(_key(address, token))
+
+
+def _key(address: str, token: str) -> str:
+    return f"{address} {hashlib.sha256(token.encode()).hexdigest()}"

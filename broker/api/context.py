@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the routes work with, and who may use them."""
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from broker.api.callers import caller
 from broker.api.feed import Feed
 from broker.api.metrics import Metrics
 from broker.api.revisions import Revisions
+from broker.api.shared import Shared
 from broker.api.wakeups import Wakeups
 from broker.core.allowance import Allowance
 from broker.core.identifiers import identifier
@@ -58,6 +60,9 @@ class Broker:
     agent_files: AgentFiles
     nudge: Callable[[], None] = lambda: None  # tells the workers that a job waits
     attempts: Attempts = field(default_factory=Attempts)
+    shared: Shared = field(default_factory=Shared)
+    # Anyone may send a token to enrol with; at most so many look-ups have connections of the database.
+    enrolling: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     _links: Mapping[str, LinkRecord] = field(default_factory=dict)
     _reverses: Mapping[str, str] = field(default_factory=dict)
     _links_version: int = -1

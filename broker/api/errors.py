@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error leaves as application/problem+json, with the field where there is one; and bodies are bounded before they are read."""
+"""Every error leaves as application/problem+json, with the field where there is one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,6 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from broker.api.faults import Faults
 from broker.api.render import problem_answer
@@ -25,8 +24,7 @@ _BY_STATUS = {
 }
 
 
-def install(app: FastAPI, body_limit: int) -> None:
-    app.add_middleware(BodyLimit, limit=body_limit)
+def install(app: FastAPI) -> None:
     app.add_middleware(Faults)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(DatabaseAway, _on_away)
@@ -36,17 +34,38 @@ def install(app: FastAPI, body_limit: int) -> None:
 
 _HEADERS: dict[int, Callable[[Problem], dict[str, str]]] = {
     401: lambda _: {"WWW-Authenticate": "Bearer"},
-    429: lambda problem: {"Retry-After": str(problem.more["retry_after_s"])},
+    429: lambda problem: {"Retry-After": str(problem.more["retry_after_s"]), **_rate_limit(problem)},
     503: lambda problem: {"Retry-After": str(problem.more.get("retry_after_s", 1))},
 }
 
 
+def _rate_limit(problem: Problem) -> dict[str, str]:
+    """As in draft-ietf-httpapi-ratelimit-headers: what the limit is, and how much of it is left."""
+    limit = problem.more.get("limit")
+    if not isinstance(limit, dict) or "within_s" not in limit:
+        return {}
+    policy = f'"{limit["name"]}"'
+    return {
+        "RateLimit-Policy": f"{policy};q={limit['requests']};w={limit['within_s']}",
+        "RateLimit": f"{policy};r=0;t={problem.more['retry_after_s']}",
+    }
+
+
+def refusal(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    own = _HEADERS[problem.status](problem) if problem.status in _HEADERS else {}
+    return problem_answer(problem, own | (headers or {}))
+
+
 async def _on_problem(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, Problem)
-    return problem_answer(problem, _HEADERS[problem.status](problem) if problem.status in _HEADERS else None)
+    return refusal(problem)
 
 
 async def _on_away(_: Request, away: Exception) -> Response:
+    return away_answer(away)
+
+
+def away_answer(away: Exception) -> Response:
     problem = Problem(
         "unavailable", f"the database cannot be reached just now ({away}); nothing was changed that you were not told of"
     )
@@ -60,7 +79,8 @@ async def _on_invalid(_: Request, invalid: Exception) -> Response:
         return problem_answer(Problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}"))
     errors = [{"field": _field(error["loc"]), "detail": str(error["msg"])} for error in found[:_MOST_ERRORS]]
     detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors[:3])
-    return problem_answer(Problem("invalid", detail, {"errors": errors}))
+    more = {"errors": errors} | ({"errors_total": len(found)} if len(found) > _MOST_ERRORS else {})
+    return problem_answer(Problem("invalid", detail, more))
 
 
 def _field(location: tuple[Any, ...]) -> str:
@@ -73,52 +93,6 @@ def _field(location: tuple[Any, ...]) -> str:
 
 async def _on_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if isinstance(error, _TooLarge):
-        return _too_large(error)
     code = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "unavailable")
     problem = Problem(code, str(error.detail))
     return problem_answer(problem, dict(error.headers) if error.headers else None)
-
-
-class _TooLarge(HTTPException):
-    """An HTTPException, because FastAPI answers any other fault while it reads a body with 400."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(413, f"the body is larger than {limit} bytes; send several smaller requests")
-        self.limit = limit
-
-
-class BodyLimit:
-    """Refuses bodies above `limit` bytes: by Content-Length before a byte is read, else as soon as too many have come."""
-
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self.app = app
-        self.limit = limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        for name, value in scope["headers"]:
-            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > self.limit):
-                await self._refuse(scope, receive, send)
-                return
-        size = 0
-
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            if message["type"] == "http.request":
-                size += len(message.get("body", b""))
-                if size > self.limit:
-                    raise _TooLarge(self.limit)
-            return message
-
-        await self.app(scope, counted, send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _too_large(_TooLarge(self.limit))(scope, receive, send)
-
-
-def _too_large(error: _TooLarge) -> Response:
-    return problem_answer(Problem("too-large", str(error.detail), {"limit_bytes": error.limit}), {"Connection": "close"})

@@ -5,13 +5,23 @@ import json
 from typing import Annotated, Any
 
 import orjson
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from broker.core.units import MAX_RATE_BPS, MAX_VOLUME_BYTES, parse_time
 
 MAX_SLOT_US = 86_400_000_000  # one day
 MAX_METADATA_BYTES = 16_384
+_MOST_UNKNOWN = 20
 
 
 def _storable(text: str) -> str:
@@ -60,7 +70,9 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
 ]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False, description="seconds")]
-Path = Annotated[list[Name], Field(min_length=1, max_length=256, description="link ids, from source to destination")]
+Path = Annotated[
+    list[Name], Field(fail_fast=True, min_length=1, max_length=256, description="link ids, from source to destination")
+]
 Priority = Annotated[int, Field(strict=True, ge=-1000, le=1000, description="higher is more important")]
 Json = Annotated[dict[str, Any], AfterValidator(_small_json)]
 DataAddress = Annotated[
@@ -73,3 +85,14 @@ class Body(BaseModel):
     """A request body: unknown fields are mistakes."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, value: Any) -> Any:
+        """One mistake for a crowd of unknown fields: an error for each would take longer than all the rest."""
+        known = len(cls.model_fields)
+        if isinstance(value, dict) and len(value) > known + _MOST_UNKNOWN and cls.model_config["extra"] == "forbid":
+            raise PydanticCustomError(
+                "extra_forbidden", "has {given} fields; there are {known}", {"given": len(value), "known": known}
+            )
+        return value

@@ -22,10 +22,12 @@ class PlanBody(Body):
         "admitted, volume: as many transfers, as much volume as possible on time again where promises were broken",
     )
     project: Text | None = None
-    links: list[Name] | None = Field(
+    links: Annotated[list[Name], Field(fail_fast=True)] | None = Field(
         default=None, min_length=1, max_length=1000, description="only transfers booked on one of these"
     )
-    transfers: list[TransferName] | None = Field(default=None, min_length=1, max_length=10_000, description="only these")
+    transfers: Annotated[list[TransferName], Field(fail_fast=True)] | None = Field(
+        default=None, min_length=1, max_length=10_000, description="only these"
+    )
     time_limit_s: Annotated[int, Field(strict=True, ge=1, le=600)] = Field(default=30, description="for the solver")
     review_s: Annotated[int, Field(strict=True, ge=0, le=SECONDS_A_DAY)] = Field(
         default=120,
@@ -39,7 +41,7 @@ class PlanBody(Body):
 class NetworkBody(Body):
     """NET.json."""
 
-    links: list[LinkBody] = Field(min_length=1, max_length=20_000)
+    links: Annotated[list[LinkBody], Field(fail_fast=True)] = Field(min_length=1, max_length=20_000)
 
 
 class SimulationBody(BaseModel):

@@ -27,8 +27,8 @@ class NodeBody(Body):
 class TopologyBody(Body):
     """The links of NET.json: what GET /v1/topology answers can be sent back as it is."""
 
-    links: list[LinkBody] = Field(max_length=MOST_LINKS)
-    nodes: list[NodeBody] | None = Field(
+    links: Annotated[list[LinkBody], Field(fail_fast=True)] = Field(max_length=MOST_LINKS)
+    nodes: Annotated[list[NodeBody], Field(fail_fast=True)] | None = Field(
         default=None, max_length=MOST_LINKS, description="names and places of nodes; null: they stay as they are"
     )
     prune: bool = Field(default=True, strict=True, description="delete the links that are not named; false: only add and change")

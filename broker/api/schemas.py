@@ -179,7 +179,7 @@ class LinkBody(Body):
     channel_bps: Rate | None = Field(default=None, description="chi: rates are whole multiples")
     slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = Field(default=1, description="boundaries fall on multiples")
     metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = None
-    available: list[Step] = Field(default=[], max_length=100_000)
+    available: Annotated[list[Step], Field(fail_fast=True)] = Field(default=[], max_length=100_000)
 
 
 OnBroken = Literal["refuse", "replan"]
@@ -193,7 +193,7 @@ class LinkChangeBody(Body):
     channel_bps: Rate | None = None
     slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = 1
     metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = None
-    available: list[Step] = Field(default=[], max_length=100_000)
+    available: Annotated[list[Step], Field(fail_fast=True)] = Field(default=[], max_length=100_000)
     on_broken: OnBroken = "refuse"
 
 

@@ -17,6 +17,7 @@ PATIENCE_S = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 LONG_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # thousands of links, and transfers planned anew
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 3.0
+_LATER = (429, 503)  # with Retry-After: nothing was done
 
 Json = Mapping[str, Any]
 
@@ -57,7 +58,7 @@ class Connection:
             wait = pause
             try:
                 response = self._http.request(method, f"/v1/{path}", **options)
-                if response.status_code != 503 or time.monotonic() + (wait := max(pause, _retry_after(response))) > give_up:
+                if response.status_code not in _LATER or time.monotonic() + (wait := max(pause, _retry_after(response))) > give_up:
                     return (content or _content)(response)
             except httpx.TransportError as error:
                 reached = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)

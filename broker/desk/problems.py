@@ -27,6 +27,7 @@ STATUS = {
     "limit-exceeded": 409,
     "beyond-limits": 422,
     "too-many-streams": 429,
+    "too-many-requests": 429,
     "too-large": 413,
     "malformed": 400,
     "method-not-allowed": 405,

@@ -61,6 +61,13 @@ def _revocation(token: EnrolmentToken, now_us: int, actor: str) -> Event:
     return Event(now_us, actor, "enrolment_token.revoked", "host", token.host, None, {"id": token.id})
 
 
+async def check(database: Database, now_us: int, secret: str) -> None:
+    """Raises Problem `unauthorized` for a token that cannot be spent: before anything is locked, for anyone may send one."""
+    async with database.transaction() as connection:
+        if not await access.open_enrolment(connection, digest(secret), now_us):
+            raise _not_open()
+
+
 async def enrol(
     database: Database,
     now_us: int,
@@ -78,9 +85,7 @@ async def enrol(
         await bookings.lock_topology(connection)
         spent = await access.use_enrolment(connection, digest(secret), now_us)
         if spent is None:
-            raise Problem(
-                "unauthorized", "this enrolment token is unknown, used, revoked or has expired; ask the operator for a new one"
-            )
+            raise _not_open()
         before = await hosts.get(connection, spent.host)
         host = Host(
             name=spent.host,
@@ -109,6 +114,10 @@ async def enrol(
         shown = {"node": host.node, "nic_bps": host.nic_bps, "data_address": data_address, "agent_version": agent_version}
         await events.append(connection, [Event(now_us, f"agent {host.name}", "host.enrolled", "host", host.name, None, shown)])
     return Enrolled(host, agent_secret)
+
+
+def _not_open() -> Problem:
+    return Problem("unauthorized", "this enrolment token is unknown, used, revoked or has expired; ask the operator for a new one")
 
 
 def nic_links(host: str, node: str, nic_bps: int) -> tuple[Link, Link]:

@@ -4,6 +4,7 @@
 A session may what its token may, and ends with it, with the sign-out, after a fixed time, and after a time without use.
 """
 
+import asyncio
 import os
 import secrets
 import time
@@ -24,6 +25,7 @@ from broker.store.sessions import Session
 
 _REMEMBER_S = 5.0  # as with tokens: what another process ends may work here for so long
 _REMEMBER_MOST = 10_000
+_LOOK_UPS = 2  # at once: who guesses shall not take all connections of the database
 _TOUCH_US = 60 * US_PER_S
 
 
@@ -44,13 +46,14 @@ class Sessions:
         self._clock = clock
         self._lifetime_us = lifetime_s * US_PER_S
         self._idle_us = idle_s * US_PER_S
+        self._gate = asyncio.Semaphore(_LOOK_UPS)
         self._seen: dict[bytes, tuple[float, Session, Token]] = {}
 
     async def open(self, token: str) -> tuple[SignedIn, str]:
         """(the session, the secret for the cookie). Raises Problem `unauthorized`, and `forbidden` for the token of an agent."""
         now_us = self._clock()
         secret = secrets.token_urlsafe(32)
-        async with self._database.transaction() as connection:
+        async with self._gate, self._database.transaction() as connection:
             held = await access.token_by_hash(connection, digest(token))
             if held is None or not held.valid(now_us):
                 raise Problem("unauthorized", "this token is unknown, revoked or has expired")
@@ -62,6 +65,10 @@ class Sessions:
             await access.used(connection, now_us, held.id)
             await events.append(connection, [_event(now_us, session, "session.opened")])
         return SignedIn(session, principal_of(held), expires_us), secret
+
+    def remembers(self, secret: str) -> bool:
+        """Was it good, however long ago?"""
+        return digest(secret) in self._seen
 
     async def recognise(self, secret: str) -> SignedIn:
         """Raises Problem `unauthorized` for a secret that is unknown, and where the session or its token has ended."""
@@ -94,7 +101,7 @@ class Sessions:
         seen = self._seen.get(hashed)
         if seen is not None and now - seen[0] < _REMEMBER_S:
             return seen[1], seen[2]
-        async with self._database.transaction() as connection:
+        async with self._gate, self._database.transaction() as connection:
             found = await sessions.by_hash(connection, hashed)
             if found is None:  # not remembered: a new one may have it, and who guesses shall not fill the memory
                 return None

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bearer tokens: who is calling, and what may they do. A token is shown once, when it is made; afterwards only its hash is known."""
 
+import asyncio
 import hashlib
 import os
 import secrets
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +27,7 @@ ADMIN_TOKEN_FILE = "admin.token"  # noqa: S105
 # A revoked token may still work for this long in a process that has just seen it; the price of not asking the database every time.
 _REMEMBER_S = 5.0
 _REMEMBER_MOST = 10_000
+_LOOK_UPS = 3  # at once
 _USED_US = 60 * US_PER_S  # a token's last use is written no more often
 
 
@@ -73,12 +76,17 @@ def new_secret(prefix: str) -> str:
 
 
 class Access:
-    """Recognises tokens. Keeps what it has seen for a few seconds."""
+    """Recognises tokens. Keeps what it has seen for a few seconds; what nobody knows apart, so that it drives out no good one.
+
+    Few look-ups run at once: who tries tokens out shall not take the database's connections from everybody.
+    """
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database = database
         self._clock = clock
-        self._seen: dict[bytes, tuple[float, Token | None]] = {}
+        self._seen: OrderedDict[bytes, tuple[float, Token]] = OrderedDict()
+        self._unknown: OrderedDict[bytes, float] = OrderedDict()
+        self._gate = asyncio.Semaphore(_LOOK_UPS)
 
     async def principal(self, token: str) -> Principal:
         """Raises Problem `unauthorized` for a token that is unknown, revoked or too old."""
@@ -87,24 +95,52 @@ class Access:
             raise Problem("unauthorized", "this token is unknown, revoked or has expired")
         return principal_of(found)
 
+    def remembers(self, token: str) -> bool:
+        """Was it good, however long ago?"""
+        seen = self._seen.get(digest(token))
+        return seen is not None and seen[1].valid(self._clock())
+
     async def _find(self, hashed: bytes) -> Token | None:
-        now = time.monotonic()
-        seen = self._seen.get(hashed)
-        if seen is not None and now - seen[0] < _REMEMBER_S:
-            return seen[1]
-        async with self._database.transaction() as connection:
-            token = await access.token_by_hash(connection, hashed)
-            now_us = self._clock()
-            if token is not None and token.valid(now_us) and now_us - (token.used_us or 0) >= _USED_US:
-                await access.used(connection, now_us, token.id)
-        if len(self._seen) >= _REMEMBER_MOST:
-            self._seen.clear()
-        self._seen[hashed] = (now, token)
+        fresh, token = self._recall(hashed)
+        if fresh:
+            return token
+        async with self._gate:
+            fresh, token = self._recall(hashed)  # while we waited another one may have looked
+            if fresh:
+                return token
+            async with self._database.transaction() as connection:
+                token = await access.token_by_hash(connection, hashed)
+                now_us = self._clock()
+                if token is not None and token.valid(now_us) and now_us - (token.used_us or 0) >= _USED_US:
+                    await access.used(connection, now_us, token.id)
+            self._keep(hashed, token)
         return token
+
+    def _recall(self, hashed: bytes) -> tuple[bool, Token | None]:
+        """(is it known well enough, what it is)"""
+        since = time.monotonic() - _REMEMBER_S
+        seen = self._seen.get(hashed)
+        if seen is not None and seen[0] > since:
+            return True, seen[1]
+        return self._unknown.get(hashed, since) > since, None
+
+    def _keep(self, hashed: bytes, token: Token | None) -> None:
+        now = time.monotonic()
+        self._seen.pop(hashed, None)
+        self._unknown.pop(hashed, None)
+        if token is None:
+            self._unknown[hashed] = now
+            if len(self._unknown) > _REMEMBER_MOST:
+                self._unknown.popitem(last=False)
+            return
+        self._seen[hashed] = (now, token)
+        if len(self._seen) > _REMEMBER_MOST:
+            self._seen.popitem(last=False)
 
     def forget(self) -> None:
         """After a revocation in this process."""
         self._seen.clear()
+        self._unknown.clear()
 
 
 async def create(

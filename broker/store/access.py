@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sqlalchemy import and_, insert, select, update
+from sqlalchemy import and_, exists, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store.tables import enrolment_tokens, tokens
@@ -112,6 +112,12 @@ async def revoke_enrolments(
     columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
     revoked = update(enrolment_tokens).where(condition, _OPEN).values(revoked_us=now_us).returning(*columns)
     return [EnrolmentToken(*row) for row in await connection.execute(revoked)]
+
+
+async def open_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> bool:
+    """Could it be spent now?"""
+    could = (enrolment_tokens.c.hash == digest) & _OPEN & (enrolment_tokens.c.expires_us > now_us)
+    return bool((await connection.execute(select(exists().where(could)))).scalar_one())
 
 
 async def use_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> EnrolmentToken | None:

@@ -171,8 +171,8 @@ BODIES = [
     (b'"text"', 422, "invalid"),
     (b"\xff\xfe\x00", 400, "malformed"),
     (b'{"volume_bytes": ' + b"9" * 10_000 + b"}", 400, "malformed"),
-    (DEEP.encode(), 400, "malformed"),
-    (b'{"metadata": {"a":' * 50_000, 400, "malformed"),
+    (b"[" * 60_000 + b"]" * 60_000, 400, "malformed"),
+    (b'{"metadata": {"a":' * 7_000, 400, "malformed"),
     (b'{"source": "A", "source": "B", "destination": "A", "volume_bytes": 5}', 409, "no-path"),
 ]
 

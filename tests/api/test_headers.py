@@ -10,7 +10,7 @@ from broker.api.headers import ALWAYS, Headers
 
 async def test_a_fault_carries_the_headers_and_no_detail_of_itself() -> None:
     app = FastAPI()
-    errors.install(app, 1000)
+    errors.install(app)
     app.add_middleware(Headers)
 
     @app.get("/fault")

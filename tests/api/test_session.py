@@ -15,7 +15,6 @@ from broker.api.attempts import Attempts
 from broker.api.callers import caller
 from broker.api.feed import PUBLIC, Wanted
 from broker.api.routes.events import _events
-from broker.desk.problems import Problem
 from broker.fleet.tokens import Scope
 from broker.store import retention
 from tests.api.test_bad_input import at, problem
@@ -183,23 +182,35 @@ async def test_what_is_kept_of_sessions(service: Service) -> None:
             assert not any(str(cookie.value) in row[0] for row in rows)
 
 
-async def test_failures_are_counted_by_address(service: Service) -> None:
+async def test_who_fails_is_held_back_and_nobody_else_of_his_address(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     client = _client(service.app, "")
     for _ in range(10):
         problem(await client.post("/v1/session", json={"token": "bwb_wrong"}), 401, "unauthorized")
-    refused = await client.post("/v1/session", json={"token": await service.token(Scope.READ)})
+    refused = await client.post("/v1/session", json={"token": "bwb_wrong"})
     problem(refused, 429, "too-many-attempts")
     assert 1 <= int(refused.headers["retry-after"]) <= 5
+    token = await service.token(Scope.READ)
+    checked(await client.post("/v1/session", json={"token": token}), 201)
+    lines = [record.getMessage() for record in caplog.records if "sign-in" in record.getMessage()]
+    assert lines == ["sign-in from 127.0.0.1 refused: unauthorized"] * 10
+    assert "bwb_wrong" not in caplog.text and token not in caplog.text
 
 
-def test_the_count_of_failures_is_bounded() -> None:
+async def test_a_forwarded_address_counts_from_trusted_proxies_only(database_url: str, service: Service, clock: Clock) -> None:
+    wrong = {"json": {"token": "bwb_wrong"}, "headers": {"X-Forwarded-For": "192.0.2.7"}}
+    async with running(database_url, clock, trusted_proxies="127.0.0.0/8") as app:
+        for _ in range(11):
+            last = await _client(app, "").post("/v1/session", **wrong)
+        problem(last, 429, "too-many-attempts")
+        problem(await _client(app, "").post("/v1/session", json=wrong["json"]), 401, "unauthorized")
+    for number in range(11):  # nobody is trusted: each is one and the same address
+        headers = {"X-Forwarded-For": f"192.0.2.{number}"}
+        last = await _client(service.app, "").post("/v1/session", json=wrong["json"], headers=headers)
+    problem(last, 429, "too-many-attempts")
+
+
+def test_the_log_of_failures_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     attempts = Attempts()
     for number in range(5000):
-        for _ in range(11):
-            attempts.failed(str(number))
-    assert len(attempts._since) == 1000
-    attempts.check("0")
-    with pytest.raises(Problem):
-        attempts.check("4999")
-    attempts.succeeded("4999")
-    attempts.check("4999")
+        attempts.failed(str(number), "unauthorized")
+    assert len(caplog.records) <= 21

@@ -24,6 +24,8 @@ router = APIRouter(prefix="/v1/agents", tags=["agents"])
 async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> Response:
     """Trade a one-time enrolment token for an agent token."""
     now_us = broker.clock()
+    async with broker.enrolling:
+        await enrolment.check(broker.database, now_us, body.token)
     enrolled = await enrolment.enrol(
         broker.database,
         now_us,

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/session: people sign in to the dashboard with a token, and out."""
 
-import logging
-
 from fastapi import APIRouter, Request, Response
 
 from broker.api import render
+from broker.api.addresses import address_of
 from broker.api.callers import check_origin, clear_cookie, cookie_secret, set_cookie, signed_in
 from broker.api.context import BrokerDependency, Reader
 from broker.api.operator_schemas import SessionBody, SessionOut
@@ -17,8 +16,6 @@ from broker.fleet.tokens import Principal
 
 router = APIRouter(prefix="/v1/session", tags=["session"])
 
-log = logging.getLogger(__name__)
-
 
 @router.post("", status_code=201, response_model=SessionOut, responses=REFUSALS | {429: {"model": ProblemOut}})
 async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency) -> Response:
@@ -27,15 +24,14 @@ async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency)
     By cookie, whatever changes anything needs the header `X-BWB-CSRF: 1`.
     """
     check_origin(request)
-    address = request.client.host if request.client else ""
-    broker.attempts.check(address)
+    address = address_of(request.scope)
+    broker.attempts.take(address, body.token)
     try:
         opened, secret = await broker.sessions.open(body.token)
     except Problem as problem:
-        broker.attempts.failed(address)
-        log.info("sign-in from %s refused: %s", address, problem.code)
+        broker.attempts.failed(address, problem.code)
         raise
-    broker.attempts.succeeded(address)
+    broker.attempts.succeeded(address, body.token)
     broker.wakeups.announce(())
     answer = render.answer(_shown(opened.principal, opened.expires_us), 201, {"Cache-Control": "no-store"})
     set_cookie(request, answer, secret, opened.expires_us - opened.session.created_us)

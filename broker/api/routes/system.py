@@ -25,9 +25,13 @@ async def healthz() -> Response:
 @router.get("/readyz", responses={503: {"description": "not ready"}})
 async def readyz(broker: BrokerDependency) -> Response:
     """The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count."""
-    try:
+
+    async def look() -> None:
         async with asyncio.timeout(_PATIENCE_S), broker.database.transaction() as connection:
             await connection.execute(text("SELECT version FROM topology"))
+
+    try:
+        await broker.shared("ready", look)
     except (DatabaseAway, TimeoutError) as error:
         return render.answer({"status": "waiting for the database", "detail": str(error)}, 503, {"Retry-After": "1"})
     return render.answer({"status": "ready", "wakeups": broker.wakeups.connected})
@@ -35,8 +39,11 @@ async def readyz(broker: BrokerDependency) -> Response:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(broker: BrokerDependency) -> Response:
-    now_us = broker.clock()
-    shares = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
-    async with broker.database.transaction() as connection:
-        body = await broker.metrics.exposition(connection, now_us, broker.settings.agent_lost_s * US_PER_S, shares)
+    async def look() -> bytes:
+        now_us = broker.clock()
+        shares = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
+        async with broker.database.transaction() as connection:
+            return await broker.metrics.exposition(connection, now_us, broker.settings.agent_lost_s * US_PER_S, shares)
+
+    body = await broker.shared("metrics", look)
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -13,6 +13,7 @@ from fastapi import Request as HttpRequest
 
 from broker.api import paging, render
 from broker.api.asking import ask, asks, microseconds
+from broker.api.batches import validated
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
 from broker.api.feed import Wanted
 from broker.api.fields import Text, Time
@@ -55,7 +56,7 @@ IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", min_lengt
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "content": {"application/problem+json": {}}}
-    for status in (400, 401, 403, 404, 409, 412, 413, 422, 503)
+    for status in (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 }
 
 
@@ -75,6 +76,9 @@ _INSIDE = {
     "shortest_segment_s": "shortest_segment_us",
 }
 _NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "paths", "split", "best_effort"})
+# FastAPI would validate all of a batch in one go, and everybody else would wait for it (batches.py).
+_BATCH_ITEM = {"$ref": "#/components/schemas/TransferRequest"}
+_BATCH = {"requestBody": {"content": {"application/json": {"schema": {"items": _BATCH_ITEM}}}}}
 _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
@@ -145,12 +149,12 @@ async def submit(
     return render.answer(render.transfer(result, broker.desk.books.records), 201, headers)
 
 
-@router.post("/transfers/batch", response_model=BatchOut, responses=REFUSALS)
+@router.post("/transfers/batch", response_model=BatchOut, responses=REFUSALS, openapi_extra=_BATCH)
 async def submit_batch(
     http: HttpRequest,
     broker: BrokerDependency,
     caller: Submitter,
-    body: Annotated[list[TransferRequest], Body(min_length=1)],
+    body: Annotated[list[Any], Body(min_length=1)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
@@ -164,9 +168,12 @@ async def submit_batch(
             {"limit": broker.settings.batch_limit},
         )
     with _timed(broker, "batch"):
+        items = await validated(body)
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asked = await _judged(asks(body, [broker.new_id("tr") for _ in body]), broker, caller)
-        body.clear()  # the framework keeps the list until it has our answer; what is in it is several times as large as `asked`
+        asked = await _judged(asks(items, [broker.new_id("tr") for _ in items]), broker, caller)
+        # The framework keeps the list until it has our answer; what is in it is several times as large as `asked`.
+        body.clear()
+        items.clear()
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     records = broker.desk.books.records

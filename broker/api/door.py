@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may come in, before anything of a request but its header is read.
+
+FastAPI reads and parses a body first and asks for the token afterwards. Here a token that is wrong costs its sender his own share of look-ups,
+and nobody else's time. Whoever is known is limited by his token, whoever is not by his address; so nobody is held up by a neighbour behind the
+same proxy who tries tokens out. Who asks too often gets his refusal a little later: it costs him the time, and not us the next request.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from broker.api.addresses import address_of, neighbourhood
+from broker.api.callers import bearer, caller, cookie_secret
+from broker.api.context import Broker
+from broker.api.errors import away_answer, refusal
+from broker.api.rates import Buckets
+from broker.desk.problems import Problem
+from broker.settings import Settings
+from broker.store.session import DatabaseAway
+
+# What brings its secret in the body.
+_OPEN = frozenset({("POST", "/v1/session"), ("POST", "/v1/agents/enrol")})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_HELD_S = 1.0
+_SWALLOWED = 64 * 1024  # a body that was refused is read to its end if it is small; else the connection ends
+
+
+@dataclass(slots=True)
+class Rates:
+    tokens: Buckets  # of callers that are known
+    visitors: Buckets  # of addresses, for what needs no token
+    strangers: Buckets  # of addresses, for tokens and cookies that nobody knows
+
+    @classmethod
+    def of(cls, s: Settings) -> "Rates":
+        return cls(
+            Buckets("token", s.token_rate, s.token_burst),
+            Buckets("address", s.address_rate, s.address_burst),
+            Buckets("address with unknown tokens", s.unknown_rate, s.unknown_burst),
+        )
+
+
+class Door:
+    def __init__(self, app: ASGIApp, rates: Rates) -> None:
+        self.app = app
+        self.rates = rates
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            await self._check(request)
+        except Problem as problem:
+            if problem.status == 429:
+                await asyncio.sleep(_HELD_S)
+            answer = refusal(problem, {"Connection": "close"} if _long_body(request) else {})
+        except DatabaseAway as away:
+            answer = away_answer(away)
+        else:
+            await self.app(scope, receive, send)
+            return
+        await answer(scope, receive, send)
+
+    async def _check(self, request: Request) -> None:
+        address = neighbourhood(address_of(request.scope))
+        if (request.method, request.url.path) in _OPEN or not _has_credentials(request):
+            self.rates.visitors.take(address)
+            if request.method not in _SAFE and (request.method, request.url.path) not in _OPEN:
+                bearer(request)  # raises: there is none
+            return
+        if not request.url.path.startswith("/v1/"):  # a page's own files come with a cookie, and need none
+            self.rates.visitors.take(address)
+            return
+        remembered = _remembered(request)
+        if not remembered:
+            self.rates.strangers.take(address)
+        principal = await caller(request)
+        if not remembered:
+            self.rates.strangers.give_back(address)
+        self.rates.tokens.take(principal.id)
+
+
+def _has_credentials(request: Request) -> bool:
+    return "authorization" in request.headers or cookie_secret(request) is not None
+
+
+def _remembered(request: Request) -> bool:
+    """Is the token or the cookie one that was good before?"""
+    broker: Broker = request.app.state.broker
+    if "authorization" in request.headers:
+        return broker.access.remembers(bearer(request))
+    return broker.sessions.remembers(cookie_secret(request) or "")
+
+
+def _long_body(request: Request) -> bool:
+    length = request.headers.get("content-length", "0")
+    return "transfer-encoding" in request.headers or not length.isdigit() or int(length[:20]) > _SWALLOWED
