@@ -101,7 +101,9 @@ def test_the_api_keeps_its_contract(postgres: Server) -> None:
                 faults.append(f"{operation.method.upper()} {operation.path}: {str(fault)[:1500]}")
         print(f"{calls.total()} calls: {dict(calls)}")
         assert not faults, "\n\n".join(faults)
-        assert calls.total() > 12 * CASES and calls[201] > CASES // 4 and calls[422] > 3 * CASES
+        # Good and bad ones both got through to what they are for; which of them shifts with every change of the contract.
+        good = sum(number for status, number in calls.items() if status < 300)
+        assert calls.total() > 12 * CASES and good > 3 * CASES and calls[201] > 0 and calls[422] > 3 * CASES
         assert checked(admin.get("/v1/audit"))["clean"]
         admin.close()
 
