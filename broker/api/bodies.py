@@ -22,7 +22,7 @@ from broker.desk.problems import Problem
 
 _SMALL = 128 * 1024
 _SMALL_VALUES = 20_000
-_MOST_VALUES = 400_000  # 100,000 capacity steps, or 10,000 transfers with everything that can be said of one
+_BYTES_A_VALUE = 40  # so 8 MiB hold 209,715: 100,000 capacity steps, or 10,000 transfers with everything that can be said of one
 _WITHOUT_TOKEN = 32 * 1024
 _HELD = 64 * 2**20  # of long bodies, all together
 _AT_ONCE = 4  # long bodies that are worked on
@@ -101,7 +101,7 @@ class Bodies:
         if path in _OPEN:
             return min(_WITHOUT_TOKEN, self.limit), _SMALL_VALUES
         if _LISTS.fullmatch(path):
-            return self.limit, max(_MOST_VALUES, self.limit // 20)
+            return self.limit, max(_SMALL_VALUES, self.limit // _BYTES_A_VALUE)
         return min(_SMALL, self.limit), _SMALL_VALUES
 
     async def _read(self, receive: Receive, limit: int, body: bytearray) -> None:

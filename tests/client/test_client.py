@@ -145,9 +145,10 @@ def test_what_has_no_key_is_not_sent_twice_once_it_may_have_arrived(live: Live) 
         assert len(wire.requests) == 1
 
 
-def test_503_is_waited_out_as_long_as_it_says(live: Live) -> None:
+@pytest.mark.parametrize("status", [429, 503])
+def test_later_is_waited_out_as_long_as_it_says(live: Live, status: int) -> None:
     def away(number: int, _: httpx.Request, deliver: Callable[[], httpx.Response]) -> httpx.Response:
-        return deliver() if number > 1 else httpx.Response(503, headers={"Retry-After": "1"}, json={"type": "x/unavailable"})
+        return deliver() if number > 1 else httpx.Response(status, headers={"Retry-After": "1"}, json={"type": "x/unavailable"})
 
     with live.client() as client:
         client.create_link(LINK)
@@ -155,7 +156,7 @@ def test_503_is_waited_out_as_long_as_it_says(live: Live) -> None:
         begin = time.monotonic()
         assert client.submit(REQUEST)["state"] == "RESERVED"
         assert 1 <= time.monotonic() - begin < 4
-        disturbed(client, lambda *_: httpx.Response(503, headers={"Retry-After": "9"}, json={"type": "x/unavailable"}))
+        disturbed(client, lambda *_: httpx.Response(status, headers={"Retry-After": "9"}, json={"type": "x/unavailable"}))
         with pytest.raises(ProblemError, match="unavailable"):
             client.links()
 
