@@ -180,11 +180,11 @@ async def submit_batch(
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     records = broker.desk.books.records
-    items: list[Any] = []
+    said: list[Any] = []
     for begin in range(0, len(results), _AT_ONCE):
-        items += [render.batch_item(result, records) for result in results[begin : begin + _AT_ONCE]]
+        said += [render.batch_item(result, records) for result in results[begin : begin + _AT_ONCE]]
         await asyncio.sleep(0)  # others have their turn
-    return render.answer({"items": items})
+    return render.answer({"items": said})
 
 
 @router.post("/quotes", response_model=QuotesOut, responses=REFUSALS)
