@@ -70,19 +70,28 @@ class Door:
         address = neighbourhood(address_of(request.scope))
         if (request.method, request.url.path) in _OPEN or not _has_credentials(request):
             self.rates.visitors.take(address)
-            if request.method not in _SAFE and (request.method, request.url.path) not in _OPEN:
+            if request.method not in _SAFE and _is_api(request) and (request.method, request.url.path) not in _OPEN:
                 bearer(request)  # raises: there is none
             return
-        if not request.url.path.startswith("/v1/"):  # a page's own files come with a cookie, and need none
+        if not _is_api(request):  # a page's own files come with a cookie, and need none
             self.rates.visitors.take(address)
             return
         remembered = _remembered(request)
         if not remembered:
             self.rates.strangers.take(address)
-        principal = await caller(request)
+        try:
+            principal = await caller(request)
+        except DatabaseAway:
+            if not remembered:
+                self.rates.strangers.give_back(address)  # nobody can say who that is: not a stranger's fault
+            raise
         if not remembered:
             self.rates.strangers.give_back(address)
         self.rates.tokens.take(principal.id)
+
+
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith("/v1/")
 
 
 def _has_credentials(request: Request) -> bool:

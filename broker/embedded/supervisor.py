@@ -17,7 +17,7 @@ from broker.embedded import UpError, orphans, postgres, redis
 from broker.embedded.child import Child, Program
 from broker.embedded.home import Home
 
-_START_LIMIT_S = 60.0
+_START_LIMIT_S = 120.0  # a first start that compiles the planners takes most of a minute on a busy core
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0  # between the death of a child and its next start, doubling
 _STEADY_S = 30.0  # a child that lived so long is not in a crash loop
 _POLL_S = 0.02

@@ -11,8 +11,9 @@ from fastapi import FastAPI
 from broker.api.rates import Buckets
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Scope
+from broker.store import access as tokens_in_store
 from broker.store import bookings
-from broker.store.session import Database
+from broker.store.session import Database, DatabaseAway
 from tests.api.test_bad_input import GOOD, JSON, problem
 from tests.conftest import Clock, Service, _client, checked, running
 
@@ -29,6 +30,21 @@ async def test_a_stranger_brings_no_body_in(path: str, service: Service) -> None
         answer = await _client(service.app, token).post(path, content=never(), headers=JSON)
         problem(answer, 401, "unauthorized")
         assert answer.headers["connection"] == "close" and answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_nobody_is_a_stranger_because_the_database_is_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restart without PostgreSQL no token is known: that is no reason to count its callers among those who try tokens out."""
+    access = service.app.state.broker.access
+
+    async def away(*_: object) -> None:
+        raise DatabaseAway("gone")
+
+    with monkeypatch.context() as gone:
+        gone.setattr(tokens_in_store, "token_by_hash", away)
+        access.forget()
+        for _ in range(60):
+            problem(await service.client.get("/v1/links"), 503, "unavailable")
+    checked(await service.client.get("/v1/links"))
 
 
 async def test_bodies_of_those_without_a_token_are_small(service: Service) -> None:

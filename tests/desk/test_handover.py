@@ -6,13 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk.admit import Quote
+from broker.desk.admit import Admit, Quote
 from broker.desk.chains import WORD_US
 from broker.desk.change import BookRest, Change, Pause, Resume
 from broker.desk.command import Preview
@@ -378,9 +377,8 @@ async def test_somebody_elses_successor_refuses_nothing(database_url: str, clock
     async with world(database_url, clock) as w:
         await network(w)
         first, second = await chain_of(w, 2)
-        (third,) = await booked(w, sent(w, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S))
-        async with w.look.transaction() as connection:
-            await connection.execute(text("UPDATE transfers SET owner = 'another' WHERE id = :id"), {"id": third.id})
+        ask = sent(w, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S)
+        (third,) = await w.do(Admit([ask], "another", POLICY))
         await w.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND))
         moved, left = await now(w, second, third)
         assert left.segments == third.segments and left.released_us is not None

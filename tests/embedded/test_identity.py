@@ -35,7 +35,7 @@ def test_as_an_ordinary_user(place: Path) -> None:
     os.chown(place, NOBODY, NOBODY)
     one = Up(place / "state", {"HOME": "/nonexistent"}, prefix=become)
     try:
-        one.start().ready(120)  # nothing is compiled for this user yet: twenty seconds of a slow core
+        one.start().ready(150)  # nothing is compiled for this user yet: twenty seconds of a slow core
         for part in ("api", "worker", "postgres", "redis"):
             assert psutil.Process(one.pid(part)).uids().real == NOBODY
         assert one.admin("GET", "/v1/links").status_code == 200

@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"errors"
 	"context"
 	"fmt"
 	"net"
@@ -67,13 +68,13 @@ func parseRule(text string) (r Rule, err error) {
 		inner, rest, closed := strings.Cut(to[1:], "]")
 		ports, found := strings.CutPrefix(rest, ":")
 		if !closed || (rest != "" && (!found || ports == "")) {
-			return r, fmt.Errorf("brackets")
+			return r, errors.New("brackets")
 		}
 		r.Address, r.DestinationPorts = inner, ports
 	case strings.Count(to, ":") == 1:
 		r.Address, r.DestinationPorts, _ = strings.Cut(to, ":")
 		if r.DestinationPorts == "" {
-			return r, fmt.Errorf("no ports after :")
+			return r, errors.New("no ports after the colon")
 		}
 	}
 	if r.source, err = parsePorts(r.SourcePorts); err != nil {
