@@ -3,8 +3,8 @@
 package observe
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
