@@ -22,6 +22,10 @@ _SECURE_COOKIE = "__Host-bwb_session"  # which no other host and no plain http c
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
+# In the scope of a request: who the door has recognised. What lasts, as a stream does, asks again.
+RECOGNISED = "bwb.principal"
+
+
 async def caller(request: Request) -> Principal:
     """Raises Problem `unauthorized`, or `csrf` where a cookie alone does not do."""
     if "authorization" in request.headers or cookie_secret(request) is None:

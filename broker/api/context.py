@@ -11,7 +11,7 @@ from fastapi import Depends, Header, Request
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api.attempts import Attempts
-from broker.api.callers import caller
+from broker.api.callers import RECOGNISED, caller
 from broker.api.feed import Feed
 from broker.api.metrics import Metrics
 from broker.api.revisions import Revisions
@@ -40,6 +40,9 @@ def policy_of(s: Settings) -> Policy:
     return Policy(
         s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
     )
+
+
+_UNLIMITED = Allowance()
 
 
 @dataclass(slots=True)
@@ -76,11 +79,13 @@ class Broker:
         return Account(principal.id, self.allowance(principal))
 
     def allowance(self, principal: Principal) -> Allowance:
+        if principal.may(Scope.OPERATE):
+            return Allowance.of(principal.limits, _UNLIMITED)
         s = self.settings
         ordinary = Allowance(
             s.token_open_transfers, s.token_booked_gb_hours, s.token_horizon_s, s.token_priority, s.token_jobs, s.token_successors
         )
-        return Allowance.of(principal.limits, Allowance() if principal.may(Scope.OPERATE) else ordinary)
+        return Allowance.of(principal.limits, ordinary)
 
     @property
     def clock_limits(self) -> Limits:
@@ -114,7 +119,7 @@ BrokerDependency = Annotated[Broker, Depends(get_broker)]
 
 def requires(scope: Scope) -> Callable[[Request], Awaitable[Principal]]:
     async def principal(request: Request) -> Principal:
-        found = await caller(request)
+        found = request.scope.get(RECOGNISED) or await caller(request)
         if not found.may(scope):
             held = ", ".join(sorted(found.scopes))
             raise Problem("forbidden", f"this needs the scope {scope}; the token has {held}", {"scope": str(scope)})
@@ -125,7 +130,7 @@ def requires(scope: Scope) -> Callable[[Request], Awaitable[Principal]]:
 
 async def _agent(host: str, request: Request) -> Principal:
     """An agent, and for its own host only."""
-    found = await caller(request)
+    found = request.scope.get(RECOGNISED) or await caller(request)
     if not found.may(Scope.AGENT) or found.host != host:
         raise Problem("forbidden", f"only the agent of host {host!r} may do this", {"scope": str(Scope.AGENT)})
     return found

@@ -10,10 +10,10 @@ import asyncio
 from dataclasses import dataclass
 
 from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from broker.api.addresses import address_of, neighbourhood
-from broker.api.callers import bearer, caller, cookie_secret
+from broker.api.callers import RECOGNISED, bearer, caller, cookie_secret
 from broker.api.context import Broker
 from broker.api.errors import away_answer, refusal
 from broker.api.rates import Buckets
@@ -24,6 +24,7 @@ from broker.store.session import DatabaseAway
 # What brings its secret in the body.
 _OPEN = frozenset({("POST", "/v1/session"), ("POST", "/v1/agents/enrol")})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_VISITORS_AT_ONCE = 4
 _HELD_S = 1.0
 _SWALLOWED = 64 * 1024  # a body that was refused is read to its end if it is small; else the connection ends
 
@@ -47,6 +48,7 @@ class Door:
     def __init__(self, app: ASGIApp, rates: Rates) -> None:
         self.app = app
         self.rates = rates
+        self._working = asyncio.Semaphore(_VISITORS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -62,9 +64,32 @@ class Door:
         except DatabaseAway as away:
             answer = away_answer(away)
         else:
-            await self.app(scope, receive, send)
+            if RECOGNISED in scope or scope["method"] not in _SAFE:
+                await self.app(scope, receive, send)
+            else:
+                await self._one_of_few(scope, receive, send)
             return
         await answer(scope, receive, send)
+
+    async def _one_of_few(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let few of those without a token be worked on at once: a thousand that come together would each take a turn of the loop between any
+        two steps of everybody else. What is left after the answer has begun is to write it, and waits for its reader.
+        """
+        await self._working.acquire()
+        works = True
+
+        async def sent(message: Message) -> None:
+            nonlocal works
+            if works:
+                works = False
+                self._working.release()
+            await send(message)
+
+        try:
+            await self.app(scope, receive, sent)
+        finally:
+            if works:
+                self._working.release()
 
     async def _check(self, request: Request) -> None:
         address = neighbourhood(address_of(request.scope))
@@ -88,6 +113,7 @@ class Door:
         if not remembered:
             self.rates.strangers.give_back(address)
         self.rates.tokens.take(principal.id)
+        request.scope[RECOGNISED] = principal
 
 
 def _is_api(request: Request) -> bool:

@@ -26,6 +26,8 @@ class Allowance:
 
     @classmethod
     def of(cls, given: Mapping[str, int | str], defaults: "Allowance") -> "Allowance":
+        if not given:
+            return defaults
         return replace(defaults, **{name: None if value == UNLIMITED else value for name, value in given.items()})  # type: ignore[arg-type]
 
     def covers(self, use: "Use") -> bool:

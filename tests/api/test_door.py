@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may come in before a body is read, how often, and how much he may bring."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from broker.api.door import Door, Rates
 from broker.api.rates import Buckets
 from broker.desk.problems import Problem
 from broker.fleet.tokens import Scope
@@ -45,6 +47,36 @@ async def test_nobody_is_a_stranger_because_the_database_is_away(service: Servic
         for _ in range(60):
             problem(await service.client.get("/v1/links"), 503, "unavailable")
     checked(await service.client.get("/v1/links"))
+
+
+async def test_few_visitors_are_worked_on_at_once(service: Service) -> None:
+    """And whoever does not read his answer keeps nobody from getting one."""
+    working, most, begun, read = 0, 0, 0, asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal working, most, begun
+        working += 1
+        most = max(most, working)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        working -= 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        begun += 1
+        await read.wait()
+
+    async def ignore(message: Any = None) -> Any:
+        return message
+
+    scope = {"type": "http", "method": "GET", "path": "/docs", "headers": [], "query_string": b"", "scheme": "http"}
+    scope |= {"client": ("192.0.2.1", 1), "server": ("broker", 80), "app": service.app}
+    door = Door(app, Rates.of(service.app.state.settings))
+    visits = [asyncio.create_task(door({**scope}, ignore, ignore)) for _ in range(40)]
+    async with asyncio.timeout(10):
+        while begun < len(visits):
+            await asyncio.sleep(0)
+    assert 1 < most <= 4
+    read.set()
+    await asyncio.gather(*visits)
 
 
 async def test_bodies_of_those_without_a_token_are_small(service: Service) -> None:

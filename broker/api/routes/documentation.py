@@ -2,10 +2,12 @@
 """/docs: the contract to read and to try, by Swagger UI. Its files come with the dashboard, so that no other host sees who reads."""
 
 import asyncio
+import sys
+from collections.abc import AsyncIterator
 
 import orjson
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, StreamingResponse
 
 from broker.api.headers import CONTENT_SECURITY_POLICY
 
@@ -37,8 +39,30 @@ async def documentation() -> HTMLResponse:
 
 @router.get("/openapi.json")
 async def contract(request: Request) -> Response:
-    """Written once for each process, and not on the loop: FastAPI's own would do it for everybody who asks, with or without a token."""
+    """Written once for each process, and in another one: half a second of work, which anybody may ask for, and a thread would share the
+    interpreter with everybody else's requests.
+    """
     state = request.app.state
     if getattr(state, "contract", None) is None:
-        state.contract = asyncio.ensure_future(asyncio.to_thread(lambda: orjson.dumps(request.app.openapi())))
-    return Response(await asyncio.shield(state.contract), media_type="application/json")
+        state.contract = asyncio.ensure_future(_written(request.app))
+    said: bytes = await asyncio.shield(state.contract)
+    return StreamingResponse(_pieces(said), media_type="application/json", headers={"Content-Length": str(len(said))})
+
+
+# Whoever does not read is written no more than his connection holds, and his next request waits.
+_PIECE = 32 * 1024
+
+
+async def _pieces(whole: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(whole), _PIECE):
+        yield whole[begin : begin + _PIECE]
+
+
+_WRITE = "import orjson, sys; from broker.main import create_app; sys.stdout.buffer.write(orjson.dumps(create_app().openapi()))"
+
+
+async def _written(app: FastAPI) -> bytes:
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", _WRITE, stdin=asyncio.subprocess.DEVNULL, stdout=pipe)
+    said, _ = await child.communicate()
+    return said if child.returncode == 0 else await asyncio.to_thread(lambda: orjson.dumps(app.openapi()))
