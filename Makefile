@@ -23,8 +23,8 @@ VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # What failed is played again by itself, at most twice (.ci/pytest, .ci/gotest). What measures real time runs alone, one after the other. Whole
 # brokers mostly wait: they run beside what computes. Playwright's loop shares its process with no other; each of its processes has a browser
 # and a broker.
-ALONE := $(wildcard tests/lab tests/agents)
-CHAOS := tests/chaos
+ALONE := tests/lab tests/agents/test_managed.py
+CHAOS := tests/chaos tests/agents/test_partition.py tests/agents/test_small_files.py
 WHOLE := tests/embedded tests/demo
 BROWSER := tests/dashboard
 APART := tests/abuse $(ALONE) $(CHAOS) $(WHOLE) $(BROWSER)
