@@ -274,7 +274,8 @@ class Due(StrEnum):
     GIVE_BACK = "give_back"  # cancelled while unheard: its sender knows now, or its booking is over
 
 
-# `silent`: the sender's agent, which alone says that a transfer began and by which plan it sends.
+# `silent`: the sender's agent, which alone says that a transfer began and by which plan it sends. Of one that should have begun, or whose
+# booking is long over, it is no news that its agent lives: it is heard of again when that reports on it.
 _DUE = text("""
     SELECT id, what FROM (
         SELECT id, CASE
@@ -290,7 +291,7 @@ _DUE = text("""
             WHEN state = 'RESERVED' AND start_us + :grace <= :now AND unheard_us IS NULL THEN 'unheard'
             WHEN unheard_us IS NULL AND (silent OR state = 'ACTIVE' AND GREATEST(finish_us, updated_us) + :silence <= :now) THEN 'unheard'
             WHEN unheard_us IS NOT NULL AND NOT silent
-                AND CASE state WHEN 'ACTIVE' THEN GREATEST(finish_us, updated_us) + :silence > :now ELSE start_us + :grace > :now END
+                AND CASE state WHEN 'ACTIVE' THEN finish_us + :silence > :now ELSE start_us + :grace > :now END
                 THEN 'heard'
         END AS what
         FROM (

@@ -203,6 +203,24 @@ async def test_a_running_transfer_is_unheard_while_its_sender_is_silent(service:
         checked(await service.client.patch(f"/v1/transfers/{booked['id']}", json={"rate_max_bps": 10**8}, headers=etag))
 
 
+async def test_a_live_agent_that_says_nothing_of_a_transfer_is_no_news_of_it(service: Service) -> None:
+    """Long after its booking, with an agent that goes on calling: unheard is said once, and ends as assumed, not in turns with heard."""
+    async with fleet(service) as f:
+        booked = await handed_out(f)  # ten seconds
+        service.clock.advance(4)
+        await f.report("h1", booked, "started", 1)
+        service.clock.advance(110)
+        await heartbeat(f, "h1")
+        assert await due(service) == 1
+        for _ in range(11):
+            service.clock.advance(60)
+            await heartbeat(f, "h1")
+            await due(service)
+        assert (await f.transfer(booked))["assumed"]
+        told = await history(service, booked)
+        assert told == ["transfer.admitted", "transfer.started", "transfer.unheard", "transfer.failed"]
+
+
 @pytest.mark.parametrize("told", [True, False])
 async def test_a_cancel_that_its_sender_cannot_hear_keeps_the_booking(service: Service, told: bool) -> None:
     """Until the sender knows, or the booking is over."""

@@ -4,6 +4,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -63,6 +64,9 @@ _WRITE = "import orjson, sys; from broker.main import create_app; sys.stdout.buf
 
 async def _written(app: FastAPI) -> bytes:
     pipe = asyncio.subprocess.PIPE
-    child = await asyncio.create_subprocess_exec(sys.executable, "-c", _WRITE, stdin=asyncio.subprocess.DEVNULL, stdout=pipe)
-    said, _ = await child.communicate()
-    return said if child.returncode == 0 else await asyncio.to_thread(lambda: orjson.dumps(app.openapi()))
+    with suppress(OSError):  # no process to be had: slower for everybody, but an answer
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", _WRITE, stdin=asyncio.subprocess.DEVNULL, stdout=pipe)
+        said, _ = await child.communicate()
+        if child.returncode == 0:
+            return said
+    return await asyncio.to_thread(lambda: orjson.dumps(app.openapi()))
