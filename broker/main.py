@@ -41,9 +41,8 @@ from broker.api.routes import (
     transfers,
 )
 from broker.api.wakeups import Wakeups
-from broker.desk.desk import Desk
-from broker.desk.forward import Pull, Puller
-from broker.desk.lookout import Lookout
+from broker.desk.rebalance.pull_forward import Pull, Puller
+from broker.desk.service.desk import Desk
 from broker.fleet.agent_files import AgentFiles
 from broker.fleet.sessions import Sessions
 from broker.fleet.tokens import Access
@@ -53,6 +52,7 @@ from broker.planners import warm_up
 from broker.settings import Settings, networks, settings
 from broker.store.events import begin_epoch
 from broker.store.session import Database, DatabaseAway
+from broker.views.link_load import Lookout
 
 VERSION = "0.1.0"
 DESK_POOL = 2  # it works on one batch at a time; the other is there when the first was just lost

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from broker.api.schemas import TransferRequest
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.units import US_PER_S
-from broker.desk.admit import Ask
-from broker.desk.problems import Problem
+from broker.desk.admission.admit import Ask
+from broker.desk.ground.problems import Problem
 
 
 def ask(body: TransferRequest, transfer_id: str, batch: Sequence[str] | None = None) -> Ask:

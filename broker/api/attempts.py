@@ -9,7 +9,7 @@ import hashlib
 import logging
 
 from broker.api.rates import Buckets
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 
 log = logging.getLogger(__name__)
 

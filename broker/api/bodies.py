@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from broker.api.errors import refusal
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 
 _SMALL = 128 * 1024
 _SMALL_VALUES = 20_000

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from fastapi import Request, Response
 
 from broker.core.units import US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.sessions import Sessions, SignedIn
 from broker.fleet.tokens import Principal
 

@@ -21,11 +21,10 @@ from broker.core.allowance import Allowance
 from broker.core.identifiers import identifier
 from broker.core.reverse import reverses
 from broker.core.units import US_PER_S
-from broker.desk.admit import Policy
-from broker.desk.desk import Desk
-from broker.desk.limits import Account
-from broker.desk.lookout import Lookout
-from broker.desk.problems import Problem
+from broker.desk.ground.limits import Account
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.service.desk import Desk
 from broker.fleet.agent_files import AgentFiles
 from broker.fleet.clocks import Limits
 from broker.fleet.sessions import Sessions
@@ -34,6 +33,7 @@ from broker.settings import Settings
 from broker.store import bookings
 from broker.store.bookings import LinkRecord
 from broker.store.session import Database
+from broker.views.link_load import Lookout
 
 
 def policy_of(s: Settings) -> Policy:

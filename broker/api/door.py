@@ -17,7 +17,7 @@ from broker.api.callers import RECOGNISED, bearer, caller, cookie_secret
 from broker.api.context import Broker
 from broker.api.errors import away_answer, refusal
 from broker.api.rates import Buckets
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.settings import Settings
 from broker.store.session import DatabaseAway
 

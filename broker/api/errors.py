@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from broker.api.faults import Faults
 from broker.api.render import problem_answer
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store.session import DatabaseAway
 
 _MOST_ERRORS = 20

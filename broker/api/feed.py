@@ -18,7 +18,7 @@ import orjson
 from broker.api import render, sse
 from broker.api.wakeups import EVENTS, Wakeups
 from broker.core.transfer import ENDED
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store import events
 from broker.store.events import Event, Position, StoredEvent
 from broker.store.session import Database, DatabaseAway

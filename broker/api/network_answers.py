@@ -7,8 +7,8 @@ from broker.api.render import Json, time_or_none
 from broker.api.schemas import LinkBody, Step
 from broker.core.network import Link
 from broker.core.request import FieldProblem
-from broker.desk.losses import Outcome
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
+from broker.desk.network.displacement import Outcome
 
 _MOST_OUTCOMES = 1000
 _MOST_ERRORS = 20

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import orjson
 from fastapi import Query
 
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="items a page")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before")]

@@ -10,8 +10,8 @@ from fastapi import Response
 from broker.api import paging, render
 from broker.api.context import Broker, etag
 from broker.core.units import format_time
-from broker.desk.limits import refuse_jobs
-from broker.desk.problems import Problem
+from broker.desk.ground.limits import refuse_jobs
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal, Scope
 from broker.store import idempotency, jobs, names
 from broker.store.idempotency import Key

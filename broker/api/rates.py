@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from math import ceil
 
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 
 _MOST_KEYS = 10_000
 

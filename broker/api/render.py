@@ -14,8 +14,8 @@ from broker.core.plan import Plan
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import State
 from broker.core.units import US_PER_S, format_time
-from broker.desk.command import Foreseen, Moved
-from broker.desk.problems import Problem
+from broker.desk.ground.command import Foreseen, Moved
+from broker.desk.ground.problems import Problem
 from broker.fleet.clocks import Limits, trouble
 from broker.fleet.liveness import is_up
 from broker.store.access import EnrolmentToken, Token

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from broker.api.sse import HEARTBEAT_S
 from broker.api.wakeups import Wakeups, host_topic
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store import hosts
 from broker.store.session import Database, DatabaseAway
 

@@ -7,7 +7,7 @@ from fastapi import Query
 
 from broker.api.fields import Time
 from broker.core.units import MAX_TIME_US, US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 
 DEFAULT_SPAN_US = 24 * 3600 * US_PER_S
 

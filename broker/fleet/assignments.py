@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.segments import total_rates
 from broker.core.transfer import State
 from broker.core.units import format_time
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.pairs import Pairs, pairs_of
 from broker.store import hosts, transfers
 from broker.store.bookings import LinkRecord

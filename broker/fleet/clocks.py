@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
-from broker.desk.admit import Ask
-from broker.desk.problems import Problem
-from broker.desk.turns import TAKES_TURNS
+from broker.desk.admission.admit import Ask
+from broker.desk.chains.vifi_chains import TAKES_TURNS
+from broker.desk.ground.problems import Problem
 from broker.store import hosts
 from broker.store.hosts import Host
 

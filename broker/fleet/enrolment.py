@@ -11,7 +11,7 @@ from typing import Any
 from broker.core.identifiers import identifier
 from broker.core.network import Link
 from broker.core.units import US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import ENROLMENT_PREFIX, TOKEN_PREFIX, Scope, digest, new_secret
 from broker.store import access, bookings, events, hosts
 from broker.store.access import EnrolmentToken, Token

@@ -12,9 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Mode
 from broker.core.units import format_time
-from broker.desk.admit import Ask
-from broker.desk.due import in_words
-from broker.desk.problems import Problem
+from broker.desk.admission.admit import Ask
+from broker.desk.ground.problems import Problem
+from broker.desk.service.timers import in_words
 from broker.store import hosts
 from broker.store.hosts import Host
 

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Mode
-from broker.desk.admit import Ask
-from broker.desk.problems import Problem
+from broker.desk.admission.admit import Ask
+from broker.desk.ground.problems import Problem
 from broker.store import hosts
 from broker.store.hosts import Host
 

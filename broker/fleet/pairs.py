@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.calendar import Calendar
 from broker.core.transfer import State
 from broker.core.units import format_time
-from broker.desk import chains
+from broker.desk.ground import start_signals
 from broker.fleet.early import early_from
 from broker.store import bookings, transfers
 from broker.store.bookings import LinkRecord
@@ -53,10 +53,10 @@ class Pairs:
         early = self.early.get(transfer.id)
         return {
             "predecessor": _peer(predecessor, pair_key(secret, predecessor.id, transfer.id), peers),
-            "kind": chains.kind_of(transfer),
+            "kind": start_signals.kind_of(transfer),
             "early_from": None if early is None else format_time(early),
-            "timeout_us": chains.timeout_us(transfer),
-            "on_timeout": (transfer.signal or chains.DIRECT)["on_timeout"],
+            "timeout_us": start_signals.timeout_us(transfer),
+            "on_timeout": (transfer.signal or start_signals.DIRECT)["on_timeout"],
             "released": transfer.released_us is not None,
         }
 
@@ -65,9 +65,9 @@ class Pairs:
         return [
             {
                 "successor": _peer(successor, pair_key(secret, transfer.id, successor.id), peers),
-                "kind": chains.kind_of(successor),
-                "timeout_us": chains.timeout_us(successor),
-                "on_overrun": (successor.signal or chains.DIRECT)["on_overrun"],
+                "kind": start_signals.kind_of(successor),
+                "timeout_us": start_signals.timeout_us(successor),
+                "on_overrun": (successor.signal or start_signals.DIRECT)["on_overrun"],
             }
             for successor in self.successors.get(transfer.id, ())
         ]
@@ -92,7 +92,9 @@ async def pairs_of(
     for successor in await transfers.successors(connection, [t.id for t in sent]):
         if successor.after is not None and successor.state is not State.HELD and not successor.paused:
             successors[successor.after].append(successor)
-    waiting = [t for t in sent if t.id in predecessors and chains.waits(t) and chains.kind_of(t) != chains.CLOCK]
+    waiting = [
+        t for t in sent if t.id in predecessors and start_signals.waits(t) and start_signals.kind_of(t) != start_signals.CLOCK
+    ]
     calendars = await _calendars(connection, waiting, links, now_us)
     early = {t.id: at for t in waiting if (at := early_from(t, predecessors[t.id], calendars, now_us)) is not None}
     return Pairs(predecessors, successors, early)

@@ -15,15 +15,15 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Action, Mode
-from broker.desk import chains
-from broker.desk.abilities import differ
-from broker.desk.admit import Policy
-from broker.desk.change import BookRest
-from broker.desk.desk import Desk
-from broker.desk.hearing import Hear
-from broker.desk.problems import Problem
-from broker.desk.release import End, Start, Unchain
-from broker.desk.rest import waiting
+from broker.desk.ground import start_signals
+from broker.desk.ground.capabilities import differ
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.hearing import Hear
+from broker.desk.lifecycle.modify import BookRest
+from broker.desk.lifecycle.transitions import End, Start, Unchain
+from broker.desk.planning.replan import waiting
+from broker.desk.service.desk import Desk
 from broker.store import bookings, events, hosts, transfers
 from broker.store.events import Event
 from broker.store.hosts import Report
@@ -179,7 +179,7 @@ def _achieved(report: Report) -> int:
 def _begins(transfer: Transfer, detail: dict[str, Any]) -> bool:
     """Does a signal's report say that a successor begins?"""
     code = detail.get("code")
-    return code == "go_received" or (code == "timeout" and (transfer.signal or chains.DIRECT)["on_timeout"] == "start")
+    return code == "go_received" or (code == "timeout" and (transfer.signal or start_signals.DIRECT)["on_timeout"] == "start")
 
 
 # They say themselves what became of the transfer; all else says that it goes on.

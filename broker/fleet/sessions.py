@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.identifiers import identifier
 from broker.core.units import US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal, Scope, digest, principal_of
 from broker.store import access, events, sessions
 from broker.store.access import Token

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from broker.core.identifiers import identifier
 from broker.core.units import US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store import access, events
 from broker.store.access import Token
 from broker.store.events import Event

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.jobs import messages
 
 log = logging.getLogger(__name__)

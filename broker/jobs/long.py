@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from broker.core.units import US_PER_S
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.jobs import periodic
 from broker.jobs.celery_app import app
 from broker.jobs.child import ChildDied, WorkFailed

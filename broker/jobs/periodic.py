@@ -8,10 +8,10 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 
 from broker.core.units import US_PER_S
-from broker.desk.admit import Policy
-from broker.desk.desk import Desk
-from broker.desk.due import at_work, settle
-from broker.desk.forward import Pull, Puller
+from broker.desk.ground.policy import Policy
+from broker.desk.rebalance.pull_forward import Pull, Puller
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import at_work, settle
 from broker.jobs.celery_app import app
 from broker.settings import settings
 from broker.store import audit, retention

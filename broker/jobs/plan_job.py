@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
-from broker.desk.desk import Desk
-from broker.desk.due import at_work
-from broker.desk.problems import Problem
-from broker.desk.proposal import Proposal
-from broker.desk.reoptimise import HEARING_US, Agreement, Apply, Chosen, is_stale, read, result_document
+from broker.desk.ground.problems import Problem
+from broker.desk.rebalance.proposal import Proposal
+from broker.desk.rebalance.reoptimise import HEARING_US, Agreement, Apply, Chosen, is_stale, read, result_document
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import at_work
 from broker.jobs.child import Child
 from broker.jobs.plan_work import PlanTask
 from broker.jobs.run import Run

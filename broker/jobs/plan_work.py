@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.core.request import Request
-from broker.desk.proposal import Proposal, Snapshot, Solved, improve
+from broker.desk.rebalance.proposal import Proposal, Snapshot, Solved, improve
 
 Progress = Callable[[float, str], None]
 

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker.desk.books import Books
-from broker.desk.problems import Problem
-from broker.desk.queue import Queue, Work
-from broker.desk.rehearsal import Rehearsal, Rehearse, Rehearsed
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.problems import Problem
+from broker.desk.service.queue import Queue, Work
+from broker.desk.service.rehearsal import Rehearsal, Rehearse, Rehearsed
 from broker.jobs.child import Child, ChildDied, WorkFailed
 from broker.jobs.rehearsal_work import Sent
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from broker.desk.batch import NotLocked
-from broker.desk.books import Books
-from broker.desk.rehearsal import Rehearsal, Rehearsed, rehearse
+from broker.desk.ground.batch import NotLocked
+from broker.desk.ground.calendars import Books
+from broker.desk.service.rehearsal import Rehearsal, Rehearsed, rehearse
 
 _known: dict[str, Any] = {}
 

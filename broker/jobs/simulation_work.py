@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from broker.core.network import Link, Network
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.simulate import Specification, SpecificationError, run
 
 Progress = Callable[[float, str], None]

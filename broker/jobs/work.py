@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.jobs import messages
 
 _PR_SET_PDEATHSIG = 1

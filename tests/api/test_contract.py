@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
-from broker.desk.problems import STATUS, TYPE_PREFIX
+from broker.desk.ground.problems import STATUS, TYPE_PREFIX
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.main import create_app

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from broker.api.door import Door, Rates
 from broker.api.rates import Buckets
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Scope
 from broker.store import access as tokens_in_store
 from broker.store import bookings

@@ -8,9 +8,10 @@ from typing import Any
 
 from broker.core.identifiers import identifier
 from broker.core.network import Link
-from broker.desk.admit import Admit, Ask, Policy
-from broker.desk.desk import Desk
-from broker.desk.links import CreateLinks
+from broker.desk.admission.admit import Admit, Ask
+from broker.desk.ground.policy import Policy
+from broker.desk.network.links import CreateLinks
+from broker.desk.service.desk import Desk
 from broker.store.session import Database
 from tests.postgres import temporary_server
 

@@ -13,11 +13,12 @@ from typing import Any
 from broker.core.identifiers import identifier
 from broker.core.network import Link
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Ask, Policy
-from broker.desk.command import Preview
-from broker.desk.desk import Desk
-from broker.desk.links import AddWindow
-from broker.desk.topology import PutTopology
+from broker.desk.admission.admit import Admit, Ask
+from broker.desk.ground.command import Preview
+from broker.desk.ground.policy import Policy
+from broker.desk.network.links import AddWindow
+from broker.desk.network.topology import PutTopology
+from broker.desk.service.desk import Desk
 from broker.store import audit, transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import Database

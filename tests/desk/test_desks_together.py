@@ -10,11 +10,11 @@ from sqlalchemy import text
 
 from broker.core.network import Link
 from broker.core.transfer import Action
-from broker.desk.books import Books
-from broker.desk.change import Change, Pause, Resume
-from broker.desk.links import ChangeLink, CreateLinks
-from broker.desk.problems import Problem
-from broker.desk.release import End
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import Change, Pause, Resume
+from broker.desk.lifecycle.transitions import End
+from broker.desk.network.links import ChangeLink, CreateLinks
 from broker.store import bookings
 from broker.store.bookings import Head, Locked
 from broker.store.idempotency import Key

@@ -8,8 +8,8 @@ import pytest
 
 from broker.core.network import Link
 from broker.core.transfer import Action
-from broker.desk.links import ChangeLink
-from broker.desk.release import End
+from broker.desk.lifecycle.transitions import End
+from broker.desk.network.links import ChangeLink
 from broker.store import bookings
 from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway

@@ -11,15 +11,15 @@ from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Quote
-from broker.desk.chains import WORD_US
-from broker.desk.change import BookRest, Change, Pause, Resume
-from broker.desk.command import Preview
-from broker.desk.forward import PullForward
-from broker.desk.links import AddWindow
-from broker.desk.preempt import AdmitByPreemption
-from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, Start, Unchain
+from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.ground.command import Preview
+from broker.desk.ground.problems import Problem
+from broker.desk.ground.start_signals import WORD_US
+from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.transitions import Commit, End, Start, Unchain
+from broker.desk.network.links import AddWindow
+from broker.desk.rebalance.pull_forward import PullForward
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
@@ -105,8 +105,8 @@ async def test_a_batch_refers_to_its_own(database_url: str, clock: Clock) -> Non
 async def test_only_so_many_wait_for_one_and_behind_each_other(
     database_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.desk.chains.MOST_SUCCESSORS", 2)
-    monkeypatch.setattr("broker.desk.chains.LONGEST", 3)
+    monkeypatch.setattr("broker.desk.ground.start_signals.MOST_SUCCESSORS", 2)
+    monkeypatch.setattr("broker.desk.ground.start_signals.LONGEST", 3)
     async with world(database_url, clock) as w:
         await network(w)
         chain = await chain_of(w, 3, seconds=1)

@@ -11,16 +11,16 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk import forward as pulling
-from broker.desk.change import BookRest, Change, Pause, Resume
-from broker.desk.problems import Problem
-from broker.desk.release import End, Start
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.transitions import End, Start
+from broker.desk.rebalance import pull_forward as pulling
 from broker.store.transfers import Transfer
 from tests.conftest import Clock
 from tests.core.grid import histories
 from tests.desk.chain import L1, network, sent
-from tests.desk.test_forward import Pulling
 from tests.desk.test_model import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
+from tests.desk.test_pull_forward import Pulling
 from tests.desk.world import GBIT, POLICY, World, world
 from tests.postgres import Server
 
@@ -32,7 +32,7 @@ SIGNALS = st.builds(
 
 
 class Chaining(Pulling):
-    """The histories of `test_forward`, in which transfers wait for others."""
+    """The histories of `test_pull_forward`, in which transfers wait for others."""
 
     @precondition(lambda self: self.ids)
     @rule(which=Pulling.which, volumes=st.lists(VOLUMES, min_size=1, max_size=4), rate=RATES, deadline=st.none() | SECONDS,

@@ -12,12 +12,12 @@ from broker.core.allowance import GB_HOUR, Allowance, Use, booked_ahead
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Ask, Quote
-from broker.desk.change import BookRest, Change, Pause, Resume
-from broker.desk.limits import Account
-from broker.desk.preempt import AdmitByPreemption
-from broker.desk.problems import Problem
-from broker.desk.release import End
+from broker.desk.admission.admit import Admit, Ask, Quote
+from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.ground.limits import Account
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.transitions import End
 from broker.store import token_use
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock

@@ -8,10 +8,10 @@ import pytest
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Quote
-from broker.desk.batch import Batch, NotLocked
-from broker.desk.change import Change
-from broker.desk.links import AddWindow
+from broker.desk.admission.admit import Admit, Quote
+from broker.desk.ground.batch import Batch, NotLocked
+from broker.desk.lifecycle.modify import Change
+from broker.desk.network.links import AddWindow
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
 from tests.conftest import Clock

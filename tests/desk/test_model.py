@@ -18,17 +18,17 @@ from broker.core.network import Link
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit
-from broker.desk.change import BookRest, Change, Pause, Resume
-from broker.desk.command import Preview
-from broker.desk.desk import Desk
-from broker.desk.due import settle
-from broker.desk.hearing import AssumeLost, GiveBack, Hear, Miss, Withdraw
-from broker.desk.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
-from broker.desk.preempt import AdmitByPreemption
-from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, Start
-from broker.desk.topology import PutTopology
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.ground.command import Preview
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.hearing import AssumeLost, GiveBack, Hear, Miss, Withdraw
+from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.transitions import Commit, End, Start
+from broker.desk.network.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
+from broker.desk.network.topology import PutTopology
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import settle
 from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway

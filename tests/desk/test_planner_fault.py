@@ -8,9 +8,9 @@ import pytest
 from broker.core.network import Link
 from broker.core.plan import Plan, Refusal
 from broker.core.transfer import State
-from broker.desk import planning
-from broker.desk.links import ChangeLink
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
+from broker.desk.network.links import ChangeLink
+from broker.desk.planning import plan as planning
 from broker.planners.vbls import Vbls
 from broker.store.transfers import Transfer
 from tests.conftest import Clock

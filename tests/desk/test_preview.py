@@ -12,14 +12,14 @@ import pytest
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Quote
-from broker.desk.change import BookRest, Change, Pause, Resume
-from broker.desk.command import Preview
-from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, RemoveHost, RemoveWindow
-from broker.desk.preempt import AdmitByPreemption
-from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, Start
-from broker.desk.topology import PutTopology
+from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.ground.command import Preview
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.transitions import Commit, End, Start
+from broker.desk.network.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, RemoveHost, RemoveWindow
+from broker.desk.network.topology import PutTopology
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.idempotency import Key

@@ -5,8 +5,8 @@ import asyncio
 import weakref
 
 from broker.core.network import Link
-from broker.desk.admit import Admit, Ask
-from broker.desk.links import CreateLinks
+from broker.desk.admission.admit import Admit, Ask
+from broker.desk.network.links import CreateLinks
 from broker.store.idempotency import Key
 from tests.conftest import Clock
 from tests.desk.world import GBIT, POLICY, world

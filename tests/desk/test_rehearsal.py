@@ -11,9 +11,9 @@ import pytest
 from broker.core.network import Link
 from broker.core.plan import Plan
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Quote
-from broker.desk.problems import Problem
-from broker.desk.rehearsal import InProcess, Rehearsal, Rehearse, Rehearsed
+from broker.desk.admission.admit import Admit, Quote
+from broker.desk.ground.problems import Problem
+from broker.desk.service.rehearsal import InProcess, Rehearsal, Rehearse, Rehearsed
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock
@@ -147,6 +147,6 @@ async def test_a_quote_sees_links_that_nobody_foresaw(database_url: str, clock: 
 
 
 def test_commands_that_ask_the_same_twice_stay_at_the_desk() -> None:
-    from broker.desk.preempt import AdmitByPreemption
+    from broker.desk.admission.preemption import AdmitByPreemption
 
     assert Admit([], "me", POLICY).planned_elsewhere and not AdmitByPreemption([], "me", POLICY).planned_elsewhere

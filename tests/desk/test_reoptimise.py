@@ -16,12 +16,12 @@ from broker.core.request import Options, Request
 from broker.core.segments import Segment
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.change import Change, Pause
-from broker.desk.links import ChangeLink
-from broker.desk.problems import Problem
-from broker.desk.proposal import OBJECTIVES, Proposal, Solve, Solved, improve
-from broker.desk.release import End, Start
-from broker.desk.reoptimise import Agreement, Apply, Chosen, is_stale, read, result_document
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import Change, Pause
+from broker.desk.lifecycle.transitions import End, Start
+from broker.desk.network.links import ChangeLink
+from broker.desk.rebalance.proposal import OBJECTIVES, Proposal, Solve, Solved, improve
+from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, is_stale, read, result_document
 from broker.planners.vifi import Vifi
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock

@@ -8,13 +8,13 @@ import pytest
 from broker.core.network import Link
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk.admit import Quote
-from broker.desk.change import Change, Pause, Resume
-from broker.desk.desk import Desk
-from broker.desk.due import settle
-from broker.desk.links import ChangeLink, DeleteLink
-from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, Start
+from broker.desk.admission.admit import Quote
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import Change, Pause, Resume
+from broker.desk.lifecycle.transitions import Commit, End, Start
+from broker.desk.network.links import ChangeLink, DeleteLink
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
 from tests.conftest import Clock
 from tests.desk.world import GBIT, POLICY, World, world

@@ -18,11 +18,12 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link
 from broker.core.transfer import LIVE, State
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Ask, Policy
-from broker.desk.books import Books
-from broker.desk.desk import Desk
-from broker.desk.links import CreateLinks
-from broker.desk.problems import Problem
+from broker.desk.admission.admit import Admit, Ask
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.network.links import CreateLinks
+from broker.desk.service.desk import Desk
 from broker.store import audit, bookings
 from broker.store.session import Database
 from broker.store.transfers import Transfer

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from broker.core.transfer import TRANSITIONS
-from broker.desk.problems import STATUS
+from broker.desk.ground.problems import STATUS
 from broker.settings import Settings
 from tests.live import Live, live_server
 

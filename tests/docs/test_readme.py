@@ -35,13 +35,13 @@ def test_the_request_path_names_files_in_their_order() -> None:
 def test_the_request_path_is_the_one_that_the_code_takes() -> None:
     """Each named Python file calls into the next: by import, so a path that was refactored away shows."""
     imports = {
-        "broker/api/routes/transfers.py": "broker.desk.admit",
-        "broker/desk/desk.py": "broker.store import bookings",
-        "broker/desk/books.py": "broker.core.calendar",
-        "broker/desk/admit.py": "broker.planners import PLANNERS",
-        "broker/desk/batch.py": "broker.store",
+        "broker/api/routes/transfers.py": "broker.desk.admission.admit",
+        "broker/desk/service/desk.py": "broker.store import bookings",
+        "broker/desk/ground/calendars.py": "broker.core.calendar",
+        "broker/desk/admission/admit.py": "broker.planners import PLANNERS",
+        "broker/desk/ground/batch.py": "broker.store",
         "broker/api/routes/agents.py": "broker.fleet.assignments",
-        "broker/fleet/reports.py": "broker.desk.release",
+        "broker/fleet/reports.py": "broker.desk.lifecycle.transitions",
     }
     for file, wanted in imports.items():
         assert wanted in (ROOT / file).read_text(), f"{file} does not use {wanted} any more"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from broker.core.units import US_PER_S, format_time
-from broker.desk.desk import Desk
-from broker.desk.due import settle
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import settle
 from broker.fleet import assignments as handing
 from broker.store.transfers import Patience
 from tests.api.refused import problem

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from broker.desk.abilities import abilities_of, differ
-from broker.desk.desk import Desk
-from broker.desk.due import settle
+from broker.desk.ground.capabilities import abilities_of, differ
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
 from tests.api.refused import problem
 from tests.conftest import Service, checked

@@ -16,8 +16,8 @@ import pytest
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.release import End
-from broker.desk.reoptimise import Agreement, Apply, Chosen, read
+from broker.desk.lifecycle.transitions import End
+from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, read
 from broker.jobs import plan_job
 from broker.jobs.long import look_for_work
 from broker.jobs.plan_work import PlanTask, improve_plans

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from broker.core.units import US_PER_S
-from broker.desk.desk import Desk
-from broker.desk.due import settle
+from broker.desk.service.desk import Desk
+from broker.desk.service.timers import settle
 from broker.jobs import periodic
 from broker.settings import Settings
 from broker.store import retention

@@ -14,12 +14,13 @@ import pytest
 
 from broker.core.network import Link
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Ask, Policy, Quote
-from broker.desk.batch import Batch, LockedCalendars, NotLocked
-from broker.desk.books import Books
-from broker.desk.command import Unkeyed
-from broker.desk.problems import Problem
-from broker.desk.rehearsal import InProcess, Rehearsal, rehearse
+from broker.desk.admission.admit import Admit, Ask, Quote
+from broker.desk.ground.batch import Batch, LockedCalendars, NotLocked
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.command import Unkeyed
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.service.rehearsal import InProcess, Rehearsal, rehearse
 from broker.jobs.pool import Pool
 from broker.planners.signature import never
 from broker.store.bookings import LinkRecord
@@ -163,8 +164,8 @@ def test_the_desk_itself_loads_no_solver() -> None:
     program = """
 import sys
 from random import Random
-from broker.desk.admit import Admit
-from broker.desk.batch import Batch
+from broker.desk.admission.admit import Admit
+from broker.desk.ground.batch import Batch
 from tests.jobs.test_pool import POLICY, _ask, _books
 books = _books(Random(4))
 batch = Batch(books, dict.fromkeys(books.calendars, 0), {}, 0)

@@ -19,8 +19,9 @@ import redis as redis_client
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.admit import Admit, Policy
-from broker.desk.release import End
+from broker.desk.admission.admit import Admit
+from broker.desk.ground.policy import Policy
+from broker.desk.lifecycle.transitions import End
 from broker.embedded.redis import _binary
 from broker.jobs.nudge import Nudge
 from broker.main import wall_clock

@@ -11,7 +11,7 @@ from fastapi.responses import FileResponse
 
 from broker.api.context import BrokerDependency
 from broker.api.routes.transfers import REFUSALS
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.agent_files import PLATFORMS, AgentFile, AgentFiles
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"])

@@ -18,7 +18,7 @@ from broker.api.operator_schemas import AuditLogPage
 from broker.api.routes.transfers import REFUSALS
 from broker.core.transfer import State
 from broker.core.units import format_time
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal, Scope
 from broker.store import audit, events, names
 from broker.store.events import Event, Position, Sought, StoredEvent

@@ -7,8 +7,8 @@ from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
 from broker.api.operator_schemas import EnrolmentTokenBody, EnrolmentTokenOut, HostChangeBody, HostOut, NewEnrolmentToken
 from broker.api.routes.transfers import REFUSALS
-from broker.desk.links import RemoveHost
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
+from broker.desk.network.links import RemoveHost
 from broker.fleet import enrolment
 from broker.store import access, bookings, events, host_loads, hosts
 from broker.store.events import Event

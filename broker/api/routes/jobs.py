@@ -19,8 +19,8 @@ from broker.core.link_document import document_of
 from broker.core.network import Link, Network
 from broker.core.request import FieldProblem
 from broker.core.units import format_time
-from broker.desk.problems import Problem
-from broker.desk.reoptimise import Agreement, Apply
+from broker.desk.ground.problems import Problem
+from broker.desk.rebalance.reoptimise import Agreement, Apply
 from broker.fleet.tokens import Principal, Scope
 from broker.simulate import Specification, SpecificationError
 from broker.simulate.sheet import as_csv

@@ -15,12 +15,12 @@ from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, O
 from broker.api.spans import From, To, span
 from broker.core.network import Link
 from broker.core.units import format_time
-from broker.desk.calendar_view import calendar_steps
-from broker.desk.command import Alone, Preview
-from broker.desk.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
-from broker.desk.problems import Problem
+from broker.desk.ground.command import Alone, Preview
+from broker.desk.ground.problems import Problem
+from broker.desk.network.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, LinkChange, RemoveWindow
 from broker.store import bookings
 from broker.store.bookings import LinkRecord, WindowRecord
+from broker.views.calendar_steps import calendar_steps
 
 router = APIRouter(prefix="/v1/links", tags=["links"])
 

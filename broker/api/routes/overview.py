@@ -14,7 +14,7 @@ from broker.api.routes.transfers import REFUSALS
 from broker.api.spans import To, span
 from broker.core.transfer import State
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store import overview as counts
 from broker.store import promises, refusals
 from broker.store.promises import Endangered

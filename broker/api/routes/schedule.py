@@ -13,12 +13,12 @@ from broker.api.routes.transfers import REFUSALS
 from broker.api.schedule_schemas import BookingsOut, ScheduleOut
 from broker.api.spans import From, To, span
 from broker.core.units import format_time
-from broker.desk.link_use import Use, together, uses
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.store import bookings, link_use, schedule
 from broker.store.link_use import Named
 from broker.store.schedule import Part
 from broker.store.transfers import Transfer
+from broker.views.link_use import Use, together, uses
 
 router = APIRouter(prefix="/v1", tags=["schedule"])
 

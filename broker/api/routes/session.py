@@ -11,7 +11,7 @@ from broker.api.operator_schemas import SessionBody, SessionOut
 from broker.api.routes.transfers import REFUSALS
 from broker.api.schemas import ProblemOut
 from broker.core.units import format_time
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal
 
 router = APIRouter(prefix="/v1/session", tags=["session"])

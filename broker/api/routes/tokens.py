@@ -11,7 +11,7 @@ from broker.api.context import Administrator, Broker, BrokerDependency, Expected
 from broker.api.operator_schemas import TokenBody, TokenChangeBody, TokenInUse, TokenOut
 from broker.api.routes.transfers import REFUSALS
 from broker.core.allowance import NOTHING
-from broker.desk.problems import Problem
+from broker.desk.ground.problems import Problem
 from broker.fleet import tokens
 from broker.store import access, jobs, token_use
 from broker.store.access import Token

@@ -14,8 +14,8 @@ from broker.api.routes.transfers import REFUSALS
 from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.core.request import FieldProblem
-from broker.desk.command import Preview
-from broker.desk.topology import PutTopology
+from broker.desk.ground.command import Preview
+from broker.desk.network.topology import PutTopology
 from broker.store import bookings, nodes
 from broker.store.nodes import Node
 

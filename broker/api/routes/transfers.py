@@ -35,12 +35,12 @@ from broker.api.schemas import (
 from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import format_time
-from broker.desk.admit import Admit, Ask, Quote, asked_links
-from broker.desk.change import Change, OneTransfer, Pause, Resume
-from broker.desk.command import Command
-from broker.desk.preempt import AdmitByPreemption
-from broker.desk.problems import Problem
-from broker.desk.release import Commit, End, released_parts
+from broker.desk.admission.admit import Admit, Ask, Quote, asked_links
+from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.ground.command import Command
+from broker.desk.ground.problems import Problem
+from broker.desk.lifecycle.modify import Change, OneTransfer, Pause, Resume
+from broker.desk.lifecycle.transitions import Commit, End, released_parts
 from broker.fleet import clocks, liveness, matches
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS

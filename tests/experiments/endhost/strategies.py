@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volume_of
-from broker.desk.chains import word_us
+from broker.desk.ground.start_signals import word_us
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
 from tests.experiments.endhost.setting import MOST_STOLEN, Strategy, ideal_us, payload_bps, shares_bps, volumes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why requests were refused, in the words of people: codes of problems, as broker/desk/problems.py has them.
+// Why requests were refused, in the words of people: codes of problems, as broker/desk/ground/problems.py has them.
 
 const WORDS: Record<string, string> = {
   infeasible: "Not enough free capacity in time",

@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Admission: requests become plans, plans become bookings; and the same question without booking (quotes)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.allowance import Allowance
+from broker.core.network import Network
+from broker.core.plan import Plan, Refusal
+from broker.core.request import NO_OPTIONS, Options, Request
+from broker.core.transfer import Mode, State
+from broker.core.units import MICROBITS_PER_BYTE, format_time
+from broker.desk.chains.vifi_chains import TAKES_TURNS, link_turns
+from broker.desk.ground import start_signals
+from broker.desk.ground.batch import Batch
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.command import Unkeyed
+from broker.desk.ground.limits import NOBODY, Account, refuse_more, refuse_plan, refuse_stranger, refuse_wish
+from broker.desk.ground.modes import mode_of
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.planning.counter_offers import Changes, Question
+from broker.desk.planning.plan import (
+    booking_planner,
+    checked,
+    joint_planner,
+    planned,
+    planned_together,
+    planner_named,
+    refused,
+    routed_links,
+    routes,
+)
+from broker.planners import PLANNERS
+from broker.planners.signature import JointPlanner
+from broker.store import transfers
+from broker.store.idempotency import Key
+from broker.store.session import DatabaseAway
+from broker.store.transfers import Transfer
+
+JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
+
+
+# The most asks of one command that one transaction locks links for, and decides on.
+_MOST_AT_ONCE = 1000
+_FIXED_RATE = frozenset({"fbls", "spaghetti", "optimal"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A transfer request as it came in, in internal units. `id` is the transfer's id if it is admitted."""
+
+    id: str
+    source: str
+    destination: str
+    volume_bytes: int | None
+    duration_us: int | None = None
+    rate_max_bps: int | None = None
+    rate_min_bps: int | None = None
+    not_before_us: int | None = None
+    deadline_us: int | None = None
+    priority: int = 0
+    planner: str = "vbls"
+    project: str | None = None
+    label: str | None = None
+    hold: bool = False
+    mode: str | None = None
+    payload: dict[str, Any] | None = None
+    mechanism: str | None = None
+    after: str | None = None
+    signal: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    options: Options = NO_OPTIONS
+    best_effort: bool = False
+    preempt: bool = False
+    hosts_up_from_us: int | None = None  # when its hosts are said to be back, should they be down now
+    unfit: Problem | None = None  # why its hosts cannot do it, if that is known already
+
+
+@dataclass(slots=True)
+class Admit:
+    """Admit each ask for itself: a result is a list of Transfer or Problem, in the order of `asks`.
+
+    Asks with one joint planner are planned together, where the first of them stands. Large ones take several transactions, between
+    which others have their turn: `decided` is what came of those before, None where nothing has yet.
+    """
+
+    asks: Sequence[Ask]
+    owner: str
+    policy: Policy
+    key: Key | None = None
+    decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
+    allowance: Allowance = field(default=NOBODY.allowance, kw_only=True)
+    planned_elsewhere: bool = field(default=True, kw_only=True)
+    at_once: int = field(default=_MOST_AT_ONCE, kw_only=True)
+
+    @property
+    def account(self) -> Account:
+        return Account(self.owner, self.allowance)
+
+    def transfer_ids(self) -> Iterable[str]:
+        turn = self._turn()
+        made_here = {self.asks[index].id for index in turn}
+        return {ask.after for index in turn if (ask := self.asks[index]).after is not None} - made_here
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        return asked_links([self.asks[index] for index in self._turn()], books)
+
+    def decide(self, batch: Batch) -> list[Transfer | Problem | None]:
+        """As far as there is time in this transaction, and the first of them at any rate."""
+        results: list[Transfer | Problem | None] = list(self.decided) or [None] * len(self.asks)
+        begun = False
+        for index in self._turn():
+            if results[index] is not None:
+                continue
+            if begun and batch.full():
+                break
+            begun = True
+            alike = self._planned_with(index)
+            if len(alike) > 1:
+                answers = self._admit_together([self.asks[i] for i in alike], batch)
+                for i, answer in zip(alike, answers, strict=True):
+                    results[i] = answer
+            else:
+                results[index] = self._admit(self.asks[index], batch)
+        return results
+
+    def answer(self, result: list[Transfer | Problem | None]) -> Any:
+        return [[r.code, r.detail, r.more] if isinstance(r, Problem) else None if r is None else r.id for r in result]
+
+    async def recall(self, connection: AsyncConnection, answer: Any) -> list[Transfer | Problem | None]:
+        if self.decided and sum(item is not None for item in answer) == sum(item is not None for item in self.decided):
+            return list(self.decided)  # it is our own answer, of the transaction before
+        found = await transfers.get_many(connection, [item for item in answer if isinstance(item, str)])
+        return [found[item] if isinstance(item, str) else None if item is None else Problem(*item) for item in answer]
+
+    def rest(self, result: list[Transfer | Problem | None]) -> "Admit | None":
+        """Repeated with its key after a crash it may go on from transfers that have other ids: those that follow them follow them now."""
+        if None not in result:
+            return None
+        ids = {ask.id: made.id for ask, made in zip(self.asks, result, strict=True) if isinstance(made, Transfer)}
+        asks = self.asks
+        if any(new != old for old, new in ids.items()):
+            asks = [ask if ask.after is None else replace(ask, after=ids.get(ask.after, ask.after)) for ask in asks]
+        before = sum(item is not None for item in self.decided)
+        done = sum(item is not None for item in result) - before
+        # To choose what to lock takes time as well: for twice as many as there was time to decide on.
+        return replace(self, asks=asks, decided=result, at_once=min(2 * done + 8, _MOST_AT_ONCE))
+
+    def cut_short(self, away: DatabaseAway) -> list[Transfer | Problem | None]:
+        if not self.decided:
+            raise away
+        problem = Problem("unavailable", f"the database went away ({away}) before this one's turn; nothing was booked for it")
+        return [problem if result is None else result for result in self.decided]
+
+    def _turn(self) -> list[int]:
+        """The asks that the next transaction may decide on, at the most: what it locks is for these."""
+        waiting = [index for index, result in enumerate(self.decided or repeat(None, len(self.asks))) if result is None]
+        turn = waiting[: self.at_once]
+        together = {self.asks[index].planner for index in turn} & JOINT
+        return turn + [i for i in waiting[self.at_once :] if self.asks[i].planner in together and self.asks[i].after is None]
+
+    def _planned_with(self, index: int) -> list[int]:
+        """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
+        ask = self.asks[index]
+        if ask.planner not in JOINT or ask.after is not None:
+            return [index]
+        return [i for i, other in enumerate(self.asks) if other.planner == ask.planner and other.after is None]
+
+    def _refuse_orphan(self, ask: Ask, batch: Batch) -> None:
+        if ask.after is None or ask.after in batch.transfers:
+            return
+        for index, other in enumerate(self.asks):
+            if other.id == ask.after:
+                detail = f"item {index} of the batch, whose end was to start this one, is refused"
+                raise Problem.of_field("after", detail, "conflict")
+
+    def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
+        try:
+            self._refuse_orphan(ask, batch)
+            refuse_ask(ask, batch, self.account)
+            refuse_more(self.account, batch)
+            mode, asked = asked_of(ask, batch)
+            request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
+            planner = booking_planner(ask.planner)
+        except Problem as problem:
+            return problem
+        answer = planned(request, planner, batch)
+        if isinstance(answer, Plan):
+            return self._book_allowed(ask, mode, request, answer, batch)
+        return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.books.network))
+
+    def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
+        """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
+        if len(asks) > self.policy.most_together:
+            detail = f"{asks[0].planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
+            advice = "send smaller batches, or book with vbls and have them planned together afterwards by POST /v1/plans"
+            return [Problem("too-large", f"{detail}; {advice}", {"limit": self.policy.most_together})] * len(asks)
+        results: dict[int, Transfer | Problem] = {}
+        wanted: list[tuple[int, Mode, Request]] = []
+        for index, ask in enumerate(asks):
+            try:
+                refuse_ask(ask, batch, self.account)
+                refuse_more(self.account, batch, len(wanted))
+                mode, _ = asked_of(ask, batch)
+                wanted.append((index, mode, request_of(ask, mode, self.policy, batch.books.network, batch.now_us)))
+            except Problem as problem:
+                results[index] = problem
+        planner = joint_planner(asks[0].planner)
+        answers = planned_together([request for _, _, request in wanted], planner, batch)
+        refusals: list[tuple[int, Mode, Request, Refusal]] = []
+        admitted: dict[int, Transfer] = {}
+        for (index, mode, request), answer in zip(wanted, answers, strict=True):
+            verified = checked(request, answer, batch)
+            if isinstance(verified, Plan):
+                made = self._transfer(asks[index], mode, request, verified, batch.now_us)
+                try:
+                    pending = sum(other.use.byte_us for other in admitted.values())
+                    refuse_plan(self.account, batch, made.booked_bytes, verified.finish_us, pending)
+                except Problem as problem:
+                    results[index] = problem
+                    continue
+                admitted[index] = made
+                batch.book(asks[index].id, verified.segments)
+            else:
+                refusals.append((index, mode, request, verified))
+        if asks[0].planner == TAKES_TURNS:
+            link_turns(list(admitted.values()), batch, self.policy.managed_margin_us)
+        for transfer in admitted.values():
+            batch.add(transfer, self.owner)
+        results.update(admitted)
+        for index, mode, request, refusal in refusals:
+            question = question_of(asks[index], mode, self.policy, batch.books.network)
+            results[index] = refused(request, planner, refusal, batch, question)
+        return [results[index] for index in range(len(asks))]
+
+    def _book_allowed(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer | Problem:
+        """A refusal where the token has too much booked."""
+        try:
+            refuse_plan(self.account, batch, request.volume_bytes or plan.volume_bytes, plan.finish_us)
+        except Problem as problem:
+            return problem
+        return self._book(ask, mode, request, plan, batch)
+
+    def _book(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer:
+        transfer = self._transfer(ask, mode, request, plan, batch.now_us)
+        batch.book(transfer.id, plan.segments)
+        batch.add(transfer, self.owner)
+        return transfer
+
+    def _transfer(self, ask: Ask, mode: Mode, request: Request, plan: Plan, now_us: int) -> Transfer:
+        return Transfer(
+            id=ask.id,
+            state=State.HELD if ask.hold else State.RESERVED,
+            mode=str(mode),
+            planner=ask.planner,
+            source=ask.source,
+            destination=ask.destination,
+            volume_bytes=ask.volume_bytes,
+            duration_us=ask.duration_us,
+            booked_bytes=plan.volume_bytes if request.volume_bytes is None else request.volume_bytes,
+            rate_max_bps=ask.rate_max_bps,
+            rate_min_bps=ask.rate_min_bps,
+            not_before_us=earliest_start(ask, mode, self.policy, now_us),
+            deadline_us=ask.deadline_us,
+            priority=ask.priority,
+            best_effort=ask.best_effort,
+            options=ask.options,
+            project=ask.project,
+            label=ask.label,
+            payload=ask.payload,
+            mechanism=ask.mechanism,
+            after=ask.after,
+            signal=ask.signal if ask.signal is not None or ask.after is None else start_signals.DIRECT,
+            released_us=None,
+            metadata=ask.metadata,
+            segments=plan.segments,
+            start_us=plan.start_us,
+            finish_us=plan.finish_us,
+            promised_us=plan.finish_us,
+            plan_revision=1,
+            plan_from_us=plan.start_us,
+            carried_bytes=0,
+            hold_until_us=now_us + self.policy.hold_us if ask.hold else None,
+            paused=False,
+            bytes_done=0,
+            measured_bps=None,
+            actual_start_us=None,
+            actual_finish_us=None,
+            checksum=None,
+            reason=None,
+            owner=self.owner,
+            revision=1,
+            created_us=now_us,
+            updated_us=now_us,
+        )
+
+
+@dataclass(slots=True)
+class Quote(Unkeyed):
+    """What each planner would answer to `ask` now. Nothing is booked, so it is always planned elsewhere.
+
+    A result is a plan or a problem per planner.
+    """
+
+    ask: Ask
+    planners: Sequence[str]
+    policy: Policy
+    account: Account = NOBODY
+
+    @property
+    def owner(self) -> str:
+        return self.account.owner
+
+    def transfer_ids(self) -> Iterable[str]:
+        return () if self.ask.after is None else (self.ask.after,)
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        return asked_links([self.ask], books, self.planners)
+
+    def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
+        network = batch.books.network
+        refuse_ask(self.ask, batch, self.account)
+        refuse_more(self.account, batch)
+        mode, asked = asked_of(self.ask, batch)
+        request = request_of(asked, mode, self.policy, network, batch.now_us)
+        question = question_of(asked, mode, self.policy, network)
+        answers: dict[str, Plan | Problem] = {}
+        for name in sorted(self.planners, key=lambda name: name in JOINT):  # those that may take all the time come last
+            if batch.spent():
+                answers[name] = Problem.out_of_budget("there was no time left to ask this planner")
+                continue
+            try:
+                planner = planner_named(name)
+                answer = planned(request, planner, batch)
+                if isinstance(answer, Plan):
+                    refuse_plan(self.account, batch, request.volume_bytes or answer.volume_bytes, answer.finish_us)
+                    answers[name] = answer
+                else:
+                    answers[name] = refused(request, planner, answer, batch, question)
+            except Problem as problem:
+                answers[name] = problem
+        return {name: answers[name] for name in self.planners}
+
+
+def asked_links(asks: Iterable[Ask], books: Books, planners: Sequence[str] = ()) -> set[str]:
+    """Every link that plans for the asks may book; `planners`: in place of the one that each ask names."""
+    found: set[str] = set()
+    alike: set[tuple[Any, ...]] = set()
+    for ask in asks:
+        not_before = max(ask.not_before_us or 0, books.looked_us)
+        rates = _fixed_rates(ask, not_before) if not _FIXED_RATE.isdisjoint(planners or (ask.planner,)) else frozenset()
+        key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
+        if key not in alike:
+            alike.add(key)
+            found |= routed_links(books, *key)
+    return found
+
+
+def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
+    """Rates below which a link is of no use to planners that hold one rate throughout."""
+    even = None
+    if ask.volume_bytes is not None and ask.deadline_us is not None and ask.deadline_us > not_before_us:
+        even = -(-ask.volume_bytes * MICROBITS_PER_BYTE // (ask.deadline_us - not_before_us))
+    return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
+
+
+def refuse_ask(ask: Ask, batch: Batch, account: Account) -> None:
+    """Raises Problem where the token may not ask for that, whatever is free."""
+    refuse_wish(account, batch.now_us, priority=ask.priority, not_before_us=ask.not_before_us, deadline_us=ask.deadline_us)
+    refuse_stranger(account, batch, ask.after)
+
+
+def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
+    """Its mode, and what is asked of the planner: a successor begins where its predecessor is planned to finish, at the earliest.
+
+    Raises Problem naming the field.
+    """
+    mode = mode_of(ask, batch.books)
+    if ask.after is None:
+        # Those that take turns are chained where they meet (`turns`); the signal says how.
+        if ask.signal is not None and ask.planner != TAKES_TURNS:
+            raise Problem.of_field("signal", "says on what a successor begins; name its predecessor in `after`")
+        return mode, ask
+    predecessor = start_signals.predecessor_of(batch, ask.after, mode)
+    if ask.signal is not None and ask.signal["kind"] == start_signals.CLOCK:
+        return mode, ask
+    assert predecessor.finish_us is not None
+    turn_us = predecessor.finish_us + start_signals.word_us(ask.signal)
+    if ask.deadline_us is not None and ask.deadline_us <= turn_us:
+        word = " and the broker's word has arrived" if turn_us > predecessor.finish_us else ""
+        detail = f"{format_time(ask.deadline_us)} is not after {format_time(turn_us)}, when {ask.after} is to have finished{word}"
+        raise Problem.of_field("deadline", detail)
+    return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, turn_us))
+
+
+def earliest_start(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> int:
+    """Not before what was asked, nor before its agents can have heard of it."""
+    lead = 0 if mode is Mode.RESERVE else policy.managed_lead_us
+    return max(ask.not_before_us or 0, now_us + lead)
+
+
+def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
+    def again(changes: Changes, now_us: int) -> Request:
+        return request_of(replace(ask, **changes), mode, policy, network, now_us)
+
+    return Question(ask.volume_bytes, ask.deadline_us, again)
+
+
+def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
+    """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
+    volume = ask.volume_bytes
+    if volume is not None and mode is not Mode.RESERVE:
+        volume = policy.with_margin(volume, ask.rate_max_bps, routes(network, ask.source, ask.destination, ask.options))
+    if ask.deadline_us is not None and ask.deadline_us <= now_us:
+        raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")
+    request = Request(
+        id=ask.id,
+        source=ask.source,
+        destination=ask.destination,
+        volume_bytes=volume,
+        not_before_us=earliest_start(ask, mode, policy, now_us),
+        rate_max_bps=ask.rate_max_bps,
+        rate_min_bps=ask.rate_min_bps,
+        deadline_us=ask.deadline_us,
+        duration_us=ask.duration_us,
+        priority=ask.priority,
+        options=ask.options,
+    )
+    if ask.deadline_us is not None and request.deadline_us is not None and request.deadline_us <= request.not_before_us:
+        raise Problem.of_field(
+            "deadline", f"{format_time(ask.deadline_us)} is not after the earliest start {format_time(request.not_before_us)}"
+        )
+    problems = list(request.problems())
+    if problems:
+        errors = [{"field": problem.field, "detail": problem.detail} for problem in problems]
+        raise Problem("invalid", "; ".join(f"{problem.field}: {problem.detail}" for problem in problems), {"errors": errors})
+    return request

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from broker.core.allowance import NOTHING, Allowance, Use
+from broker.core.calendar import Calendar
+from broker.core.plan import Plan, Refusal
+from broker.core.request import Request
+from broker.core.segments import Segment, coalesced
+from broker.core.transfer import Action, Mode, after
+from broker.core.units import US_PER_S, round_up
+from broker.desk.ground.calendars import Booking, Books, Journal, given_back
+from broker.desk.ground.problems import Problem
+from broker.planners.offers import Binding
+from broker.planners.signature import Spent, never
+from broker.store import bookings, events, hosts, token_use, transfers
+from broker.store.bookings import LedgerRow
+from broker.store.events import Event
+from broker.store.transfers import Transfer
+
+# How many refusals of one batch get the list of reservations that stand in their way: each costs a query under the links' locks.
+_EXPLAINED = 16
+# How many refusals of one batch get counter-offers: each costs a search, while everybody else waits for the locks.
+_OFFERED = 64
+
+
+class NotLocked(Exception):
+    """A planner looked at a link that is not locked: its choice of paths moved with time, or with a rate nobody foresaw. Lock anew."""
+
+
+class Doubted(Exception):
+    """What a token has was known from an earlier transaction, and another desk has booked for it since. Read it, and begin anew."""
+
+
+class Heavy(Exception):
+    """A planner would take too long while everybody waits: what it plans is planned elsewhere (`rehearsal`), and then decided again."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """What planners said of requests, whenever they begin: `recording` it elsewhere, and what was brought from there to the desk."""
+
+    recording: bool = False
+    plans: dict[tuple[str, Request], Plan | Refusal] = field(default_factory=dict)
+    refusals: dict[tuple[str, Request], tuple[Problem, Binding | None]] = field(default_factory=dict)
+
+    @property
+    def brought(self) -> bool:
+        return not self.recording and bool(self.plans)
+
+
+NO_ANSWERS = Answers()
+
+
+async def holders(connection: AsyncConnection, binding: Binding) -> list[str]:
+    """The reservations in the way."""
+    return await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
+
+
+class LockedCalendars(dict[str, Calendar]):
+    """gamma(t) of the locked links alone: what is not locked may be out of date, and must not be planned on."""
+
+    def __missing__(self, link_id: str) -> Calendar:
+        raise NotLocked(link_id)
+
+
+class Claim(NamedTuple):
+    """What a transfer counts more than before for the token that it was booked with."""
+
+    transfer_id: str
+    owner: str
+    more: Use
+
+
+class Batch:
+    """The working set of one transaction. Commands read `books` and `transfers`, and call the methods below; nothing else has effects."""
+
+    def __init__(
+        self, books: Books, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int, *, rehearsed: bool = False
+    ) -> None:
+        self.books = books
+        self.transfers = found
+        self.now_us = now_us
+        self.rehearsed = rehearsed  # a preview: nothing of this will be written
+        self.heads = dict(heads)
+        every_link = len(heads) >= len(books.calendars)
+        self.calendars: Mapping[str, Calendar] = (
+            books.calendars if every_link else LockedCalendars({link_id: books.calendars[link_id] for link_id in heads})
+        )
+        self.touched: set[str] = set()  # hosts whose assignments changed
+        self.journal = Journal(books.calendars)
+        self.noted: list[tuple[str, int | None]] = []  # what commands added or changed: (transfer, its finish before)
+        self.pulled: set[str] = set()  # transfers pulled forward: what that frees is not news to whoever pulls them
+        self._owners: list[str] = []  # transfer of each journal entry
+        self._new: dict[str, Transfer] = {}
+        self._changed: dict[str, Transfer] = {}
+        self._events: list[Event] = []
+        self.unexplained: list[tuple[Problem, Binding]] = []
+        self._offers_left = _OFFERED
+        self._successors: dict[str, list[str]] = {}  # by predecessor; whoever does not wait for it any more is still listed
+        # The desk says when the decisions of this transaction have taken long enough for now, and when searches for offers have.
+        self.full: Callable[[], bool] = never
+        self.spent: Spent = never
+        self._used: dict[str, Use] = {}  # by transfer, as it counts for its token by now
+        self.answers = NO_ANSWERS
+        self.may_go_elsewhere = False
+        self.know(list(found.values()))
+        self._also: list[Callable[[AsyncConnection], Awaitable[None]]] = []
+        self.checked: dict[str, Allowance] = {}  # tokens that were to have no more than this
+        self.counted: frozenset[str] = frozenset()  # tokens whose use was read in this transaction
+        self._claims: list[Claim] = []  # what changes of what tokens use, in their order
+        self._claimed: dict[str, Use] = {}  # their sums
+        self.uses: dict[str, Use] = {}  # of the tokens for which this has changed, once it is written
+
+    def know(self, found: Iterable[Transfer]) -> None:
+        """Transfers that were locked later than the others."""
+        for transfer in found:
+            self.transfers[transfer.id] = transfer
+            self._used.setdefault(transfer.id, transfer.use)
+            if transfer.after is not None:
+                self._successors.setdefault(transfer.after, []).append(transfer.id)
+
+    def successors(self, transfer_id: str) -> list[Transfer]:
+        """Live transfers that wait for the end of this one (see `chains`), in the order in which they came."""
+        found = (self.transfers.get(name) for name in dict.fromkeys(self._successors.get(transfer_id, ())))
+        return [t for t in found if t is not None and t.live and t.after == transfer_id and t.released_us is None]
+
+    # -- what commands do -------------------------------------------------------------------------------------------------
+
+    def book(self, transfer_id: str, segments: Iterable[Segment]) -> None:
+        """Take the segments' capacity on every link of their paths; equal rates that touch become one ledger row."""
+        self._enter(
+            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in coalesced(segments) for link_id in s.path]
+        )
+
+    def release_after(self, transfer: Transfer, instant_us: int, *, within_slots: bool = False) -> tuple[Segment, ...]:
+        """Give back what `transfer` has booked from `instant_us` on; returns what remains of its segments.
+
+        The cut is rounded up to the links' slots, unless capacity is gone `within_slots`.
+        """
+        kept, returned = [], []
+        for segment in transfer.segments:
+            cut = max(segment.begin_us, instant_us if within_slots else self.slot_boundary(segment.path, instant_us))
+            if cut < segment.end_us:
+                returned.append(segment._replace(begin_us=cut))
+            if segment.begin_us < cut:
+                kept.append(segment._replace(end_us=min(cut, segment.end_us)))
+        gone = [
+            Booking(link_id, s.begin_us, s.end_us, -s.rate_bps)
+            for s in coalesced(returned)
+            for link_id in s.path
+            if link_id in self.heads  # a link that was deleted meanwhile has no calendar to give back to
+        ]
+        self._enter(transfer.id, gone)
+        return tuple(kept)
+
+    def slot_boundary(self, path: Sequence[str], instant_us: int) -> int:
+        for link_id in path:
+            record = self.books.records.get(link_id)
+            if record is not None:
+                instant_us = round_up(instant_us, record.link.slot_us)
+        return instant_us
+
+    def add(self, transfer: Transfer, actor: str) -> None:
+        self._new[transfer.id] = transfer
+        self._used[transfer.id] = NOTHING
+        self.know([transfer])
+        self._claim(transfer)
+        self._note(transfer, actor, "transfer.admitted", None)
+
+    def change(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any]) -> None:
+        """Write `transfer` back; `before` is what `summary` said of it earlier."""
+        transfer.revision += 1
+        transfer.updated_us = self.now_us
+        if transfer.id not in self._new:
+            self._changed[transfer.id] = transfer
+        self._claim(transfer)
+        self._note(transfer, actor, action, before)
+
+    def rechain(self, transfer: Transfer, after: str) -> None:
+        """Let it wait for another one."""
+        transfer.after = after
+        self._successors.setdefault(after, []).append(transfer.id)
+
+    def move(self, transfer: Transfer, action: Action) -> None:
+        """Change the state by the table. Raises IllegalTransition."""
+        transfer.state = after(transfer.state, action)
+
+    def explain(self, problem: Problem, binding: Binding | None) -> Problem:
+        """Have `binding.reservations` of a refusal filled in before the answer goes out."""
+        if binding is not None and len(self.unexplained) < _EXPLAINED:
+            self.unexplained.append((problem, binding))
+        return problem
+
+    def may_offer(self, cost: int = 1) -> bool:
+        """Is there time to look for counter-offers to one more refusal?"""
+        self._offers_left -= cost
+        return self._offers_left >= 0 and not self.spent()
+
+    def use(self, owner: str) -> Use:
+        """What the token has by now."""
+        return self.books.uses.get(owner, NOTHING).plus(self._claimed.get(owner, NOTHING))
+
+    def event(self, event: Event) -> None:
+        self._events.append(event)
+
+    def also(self, write: Callable[[AsyncConnection], Awaitable[None]]) -> None:
+        """Something beside to be written in the same transaction. To be called when nothing can be refused any more."""
+        self._also.append(write)
+
+    def mark(self) -> tuple[int, ...]:
+        return len(self.journal.done), len(self._events), len(self._new), len(self._changed), len(self.noted), len(self._claims)
+
+    def back_to(self, mark: tuple[int, ...]) -> None:
+        """Undo what a refused or failed command booked, added and noted. Commands change transfers only after all that can be refused."""
+        booked, happened, added, changed, noted, claimed = mark
+        self.journal.undo(booked)
+        del self._owners[booked:], self._events[happened:], self.noted[noted:]
+        while len(self._claims) > claimed:
+            claim = self._claims.pop()
+            self._used[claim.transfer_id] = self._used[claim.transfer_id].minus(claim.more)
+            self._claimed[claim.owner] = self._claimed[claim.owner].minus(claim.more)
+        while len(self._new) > added:
+            del self.transfers[self._new.popitem()[0]]
+        while len(self._changed) > changed:
+            self._changed.popitem()
+
+    @property
+    def wrote(self) -> bool:
+        return bool(self._events)
+
+    def freed(self) -> set[str]:
+        """Links on which there is more free than before, at some instant."""
+        if all(entry.rate_bps > 0 for entry in self.journal.done):  # admissions only
+            return set()
+        owned = zip(self._owners, self.journal.done, strict=True)
+        return given_back(entry for transfer_id, entry in owned if transfer_id not in self.pulled)
+
+    # -- what the desk does ------------------------------------------------------------------------------------------------
+
+    async def write(self, connection: AsyncConnection) -> None:
+        await transfers.insert(connection, list(self._new.values()))
+        await transfers.update(connection, list(self._changed.values()))
+        await bookings.append(connection, self._ledger_rows(), self.heads)
+        await self.explain_refusals(connection)
+        await events.append(connection, self._events)
+        await self._count(connection)
+        if self.touched:
+            await hosts.bump(connection, self.touched)
+        for write in self._also:
+            await write(connection)
+
+    async def _count(self, connection: AsyncConnection) -> None:
+        """Raises Doubted where another desk has booked for a token meanwhile, and it has more now than a check of this batch allowed."""
+        changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}
+        self.uses = await token_use.add(connection, changes)
+        for owner, allowance in self.checked.items():
+            if owner in self.uses and self.uses[owner] != self.use(owner) and not allowance.covers(self.uses[owner]):
+                self.books.watched.add(owner)
+                raise Doubted(owner)
+
+    async def explain_refusals(self, connection: AsyncConnection) -> None:
+        """Fill in what was promised by `explain`. After the ledger is written: what stands in the way may be of this batch."""
+        for problem, binding in self.unexplained:
+            problem.more["binding"]["reservations"] = await holders(connection, binding)
+
+    def _ledger_rows(self) -> list[LedgerRow]:
+        rows = []
+        for transfer_id, entry in zip(self._owners, self.journal.done, strict=True):
+            version = self.heads[entry.link_id] + 1
+            self.heads[entry.link_id] = version
+            rows.append(LedgerRow(entry.link_id, version, transfer_id, entry.begin_us, entry.end_us, entry.rate_bps))
+        return rows
+
+    def _enter(self, transfer_id: str, entries: list[Booking]) -> None:
+        self.journal.book(entries)
+        self._owners.extend([transfer_id] * len(entries))
+
+    def _claim(self, transfer: Transfer) -> None:
+        more = transfer.use.minus(self._used[transfer.id])
+        if more != NOTHING:
+            self._claims.append(Claim(transfer.id, transfer.owner, more))
+            self._used[transfer.id] = transfer.use
+            self._claimed[transfer.owner] = self._claimed.get(transfer.owner, NOTHING).plus(more)
+
+    def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
+        self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summary(transfer)))
+        self.noted.append((transfer.id, None if before is None else before["finish_us"]))
+        if transfer.mode != Mode.RESERVE:
+            self.touched.update((transfer.source, transfer.destination))
+            # What the senders of a pair are told of each other hangs on both.
+            if transfer.after is not None and (predecessor := self.transfers.get(transfer.after)) is not None:
+                self.touched.add(predecessor.source)
+            self.touched.update(successor.source for successor in self.successors(transfer.id))
+
+
+def summary(transfer: Transfer) -> dict[str, Any]:
+    """What of a transfer events show: enough to see what changed."""
+    shown: dict[str, Any] = {
+        "state": str(transfer.state),
+        "volume_bytes": transfer.volume_bytes,
+        "start_us": transfer.start_us,
+        "finish_us": transfer.finish_us,
+        "plan_revision": transfer.plan_revision,
+    }
+    for name in (
+        "best_effort",
+        "deadline_us",
+        "rate_max_bps",
+        "priority",
+        "label",
+        "project",
+        "reason",
+        "bytes_done",
+        "checksum",
+        "hold_until_us",
+        "after",
+        "released_us",
+        "unheard_us",
+        "assumed",
+    ):
+        if value := getattr(transfer, name):
+            shown[name] = value
+    if transfer.duration_us is not None:
+        shown["duration_s"] = transfer.duration_us / US_PER_S
+    if transfer.paused:
+        shown["paused"] = True
+    return shown

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a token may have at once, checked where it is booked: in the batch's transaction, so that two requests do not pass together.
+
+What a token has is known from what the last transaction left (`Books.uses`), and whether that was still true is seen when this one adds to
+it (`Batch.write`). So admission pays for one statement, and two desks do not wait for each other before they write. Nobody is refused by
+what may have changed since: `Doubted` begins anew with what the database says. What the broker itself books anew is a promise, and passes.
+"""
+
+from dataclasses import dataclass
+
+from broker.core.allowance import GB_HOUR, Allowance, booked_ahead
+from broker.core.units import US_PER_S, format_time
+from broker.desk.ground.batch import Batch, Doubted
+from broker.desk.ground.problems import Problem
+from broker.store.transfers import Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """On whose account something is booked: a token's id, and what it may have."""
+
+    owner: str
+    allowance: Allowance
+
+    @property
+    def counts(self) -> bool:
+        """Does a limit hang on what the token has already?"""
+        return self.allowance.open_transfers is not None or self.allowance.booked_gb_hours is not None
+
+
+NOBODY = Account("", Allowance())
+
+
+def refuse_wish(
+    account: Account, now_us: int, *, priority: int | None = None, not_before_us: int | None = None, deadline_us: int | None = None
+) -> None:
+    """Raises Problem where what is asked for lies beyond what the token may ask for at all. None: not asked."""
+    most = account.allowance.priority
+    if most is not None and priority is not None and priority > most:
+        raise _beyond("priority", "priority", f"{priority} is above {most}, the highest that this token may ask for", most)
+    if (until_us := _horizon(account, now_us)) is None:
+        return
+    for name, at_us in (("not_before", not_before_us), ("deadline", deadline_us)):
+        if at_us is not None and at_us > until_us:
+            raise _too_far(account, name, at_us, until_us)
+
+
+def refuse_stranger(account: Account, batch: Batch, after: str | None) -> None:
+    """Raises Problem where somebody else's transfer is to be followed by one more of this token's than may be."""
+    most = account.allowance.successors
+    predecessor = None if after is None else batch.transfers.get(after)
+    if most is None or predecessor is None or predecessor.owner == account.owner:
+        return
+    used = sum(successor.owner == account.owner for successor in batch.successors(predecessor.id))
+    if used >= most:
+        detail = f"{after} was booked with another token; {used} of at most {most} transfers of this one wait for it"
+        raise _beyond("successors", "after", f"{detail}. Whoever books behind others needs the scope operate", most, "forbidden")
+
+
+def refuse_more(account: Account, batch: Batch, pending: int = 0) -> None:
+    """Raises Problem where the token has as many transfers as it may; `pending`: more that this command is about to book."""
+    most = account.allowance.open_transfers
+    if most is None:
+        return
+    batch.checked[account.owner] = account.allowance
+    used = batch.use(account.owner).open + pending
+    if used >= most:
+        _doubt(account, batch)
+        way_out = "wait until some have ended, cancel some, or ask an administrator (bwb token set --max-open)"
+        raise _exceeded(
+            "open_transfers", f"this token has {used} open transfers, at most {most} are allowed; {way_out}", most, used
+        )
+
+
+def refuse_plan(account: Account, batch: Batch, booked_bytes: int, finish_us: int, pending: int = 0) -> None:
+    """Raises Problem where a new booking would be too much, or end too late."""
+    _refuse_end(account, batch, finish_us)
+    _refuse_volume(account, batch, booked_ahead(booked_bytes, batch.now_us, finish_us), pending)
+
+
+def refuse_rest(account: Account, batch: Batch, transfer: Transfer, booked_bytes: int, finish_us: int) -> None:
+    """The same for a new plan of what is booked already: only what is more than before can be too much."""
+    if transfer.finish_us is None or finish_us > transfer.finish_us or transfer.paused:
+        _refuse_end(account, batch, finish_us)
+    if transfer.owner == account.owner:
+        more = booked_ahead(booked_bytes, transfer.created_us, finish_us) - transfer.use.byte_us
+        if more > 0:
+            _refuse_volume(account, batch, more, 0)
+
+
+def _refuse_end(account: Account, batch: Batch, finish_us: int) -> None:
+    until_us = _horizon(account, batch.now_us)
+    if until_us is not None and finish_us > until_us:
+        raise _too_far(account, "volume_bytes", finish_us, until_us)
+
+
+def _refuse_volume(account: Account, batch: Batch, more: int, pending: int) -> None:
+    most = account.allowance.booked_gb_hours
+    if most is None:
+        return
+    batch.checked[account.owner] = account.allowance
+    used = batch.use(account.owner).byte_us + pending
+    if used + more > most * GB_HOUR:
+        _doubt(account, batch)
+        detail = f"this would count {_hours(more)} GB x h ahead; the token has {_hours(used)} booked and may have {most}"
+        way_out = "book smaller or nearer, cancel some, or ask an administrator (bwb token set --max-gb-hours)"
+        raise _exceeded("booked_gb_hours", f"{detail}; {way_out}", most, round(used / GB_HOUR, 3))
+
+
+def _doubt(account: Account, batch: Batch) -> None:
+    """Before anybody is refused by it: what the token has must have been read in this transaction."""
+    batch.books.watched.add(account.owner)
+    if account.owner not in batch.counted:
+        raise Doubted(account.owner)
+
+
+def _horizon(account: Account, now_us: int) -> int | None:
+    seconds = account.allowance.horizon_s
+    return None if seconds is None else now_us + seconds * US_PER_S
+
+
+def _hours(byte_us: int) -> str:
+    return f"{byte_us / GB_HOUR:.3g}"
+
+
+def _too_far(account: Account, field: str, at_us: int, until_us: int) -> Problem:
+    most = account.allowance.horizon_s
+    assert most is not None
+    what = f"it would end at {format_time(at_us)}" if field == "volume_bytes" else format_time(at_us)
+    detail = f"{what} lies beyond {format_time(until_us)}, until when this token may book ({most} s ahead)"
+    return _beyond("horizon_s", field, detail, most)
+
+
+def _beyond(limit: str, field: str, detail: str, most: int, code: str = "beyond-limits") -> Problem:
+    """What no waiting helps against."""
+    problem = Problem.of_field(field, f"{detail}; an administrator may change that (bwb token set)", code)
+    problem.more["limit"] = {"name": limit, "value": most}
+    return problem
+
+
+def _exceeded(limit: str, detail: str, most: int, used: float) -> Problem:
+    """What ends when some of it has ended."""
+    return Problem("limit-exceeded", detail, {"limit": {"name": limit, "value": most, "used": used}})
+
+
+def refuse_jobs(account: Account, used: int) -> None:
+    """Raises Problem where the token has as many long jobs as it may."""
+    most = account.allowance.jobs
+    if most is not None and used >= most:
+        way_out = "wait until one has ended, cancel one, or ask an administrator (bwb token set --max-jobs)"
+        raise _exceeded("jobs", f"{used} jobs of this token wait or run, at most {most} may; {way_out}", most, used)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transfers whose agents cannot be heard. What was handed to an agent may be carried out, whether the broker hears of it or not.
+
+So it keeps its booking to the end, and the time of the fallback after it; only then is its end assumed, and a late report corrects that.
+What an agent never fetched nobody carries out: it can be withdrawn. While a transfer is unheard nothing of its booking is moved or given
+to others, for its sender would go on by the plan that it knows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.core.transfer import Action, Mode, State
+from broker.core.units import format_time
+from broker.desk.ground.batch import Batch, summary
+from broker.desk.lifecycle.modify import OneTransfer
+from broker.desk.lifecycle.transitions import end
+from broker.desk.planning.replan import waiting
+from broker.store.transfers import Transfer
+
+LastHeard = Callable[[str], str]  # of a host: when its agent was last heard, in words
+
+
+def untold(transfer: Transfer) -> list[str]:
+    """The hosts that it cannot do without whose agents have never fetched it."""
+    parts = [(transfer.source, transfer.source_told)]
+    if transfer.mode == Mode.MANAGED:
+        parts.append((transfer.destination, transfer.destination_told))
+    return [host for host, told in parts if not told]
+
+
+@dataclass(slots=True)
+class Withdraw(OneTransfer):
+    """Its time has come, and an agent that it needs never fetched it: it ends, and what is booked goes back."""
+
+    last_heard: LastHeard = str
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        missing = untold(transfer)
+        if transfer.state is not State.RESERVED or not missing:
+            return transfer  # fetched, started or ended meanwhile
+        before = summary(transfer)
+        agents = " and ".join(f"the agent on {host} ({self.last_heard(host)})" for host in missing)
+        end(batch, transfer, Action.EXPIRE, waiting("never_fetched", f"{agents} never fetched it", missing[0]))
+        batch.change(transfer, self.actor, "transfer.expired", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class WithdrawUnused(OneTransfer):
+    """The agent that would hold it to its rate has told all that it knows, and nothing has begun: nobody came to use the booking."""
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.state is not State.RESERVED:
+            return transfer
+        before = summary(transfer)
+        missing = "no command was run for it" if transfer.mode == Mode.WRAPPED else "no packet of it was seen"
+        end(batch, transfer, Action.EXPIRE, waiting("unused", f"{missing} on {transfer.source}", transfer.source))
+        batch.change(transfer, self.actor, "transfer.expired", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class Miss(OneTransfer):
+    """Nothing is heard of it: everybody shall see so. It keeps what is booked."""
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.live and transfer.unheard_us is None:
+            before = summary(transfer)
+            transfer.unheard_us = batch.now_us
+            batch.change(transfer, self.actor, "transfer.unheard", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class Hear(OneTransfer):
+    """Its agents are heard again. Where its end was assumed it goes on, at the fallback rate if its booking is over."""
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.unheard_us is None and not transfer.assumed:
+            return transfer
+        if not transfer.live and not transfer.assumed:
+            return transfer  # cancelled: `GiveBack` sees to it
+        before = summary(transfer)
+        if transfer.assumed:
+            batch.move(transfer, Action.HEAR)
+            transfer.assumed, transfer.actual_finish_us, transfer.reason = False, None, None
+            transfer.actual_start_us = transfer.actual_start_us or transfer.start_us
+        transfer.unheard_us = None
+        batch.change(transfer, self.actor, "transfer.heard", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class AssumeLost(OneTransfer):
+    """Unheard until its booking and the time of the fallback were over: it counts as failed until somebody says otherwise."""
+
+    last_heard: LastHeard = str
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if not transfer.live or transfer.unheard_us is None:
+            return transfer
+        before = summary(transfer)
+        detail = (
+            f"not heard of since {format_time(transfer.unheard_us)}, long after the end of its booking "
+            f"(agent on {transfer.source}: {self.last_heard(transfer.source)}); a late report will correct this"
+        )
+        end(batch, transfer, Action.FAIL, waiting("agents_lost", detail, transfer.source))
+        transfer.assumed = True
+        batch.change(transfer, self.actor, "transfer.failed", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class GiveBack(OneTransfer):
+    """It was cancelled while unheard. Its sender knows by now, or its booking is over: what is left goes back."""
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if transfer.live or transfer.assumed or transfer.unheard_us is None:
+            return transfer
+        before = summary(transfer)
+        transfer.segments = batch.release_after(transfer, batch.now_us)
+        transfer.unheard_us = None
+        batch.change(transfer, self.actor, "transfer.given_back", before)
+        return transfer

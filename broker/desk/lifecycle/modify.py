@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes to what is booked: PATCH, pause, resume, booking the rest anew. Each is checked like a new booking, and keeps the old when refused."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from broker.core.network import Network
+from broker.core.request import Options
+from broker.core.transfer import Mode, State
+from broker.core.units import MICROBITS_PER_BYTE, format_time
+from broker.desk.chains.overrun import first_in_line
+from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.command import Unkeyed
+from broker.desk.ground.limits import NOBODY, Account, refuse_wish
+from broker.desk.ground.modes import refuse_unmanageable
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.planning.plan import routes
+from broker.desk.planning.replan import Wanted, book_rest, lead_of, plan_rest, plannable_links, request_rest, waiting
+from broker.store.transfers import Transfer
+
+
+@dataclass(slots=True)
+class OneTransfer(Unkeyed):
+    """A command on one transfer. `revision` is what If-Match named; None: any."""
+
+    transfer_id: str
+    actor: str
+    revision: int | None = None
+
+    def transfer_ids(self) -> Iterable[str]:
+        return (self.transfer_id,)
+
+    def transfer(self, batch: Batch) -> Transfer:
+        """The locked transfer. Raises Problem when there is none or it is another revision."""
+        transfer = batch.transfers.get(self.transfer_id)
+        if transfer is None:
+            raise Problem("not-found", f"there is no transfer {self.transfer_id}")
+        if self.revision is not None and self.revision != transfer.revision:
+            raise Problem(
+                "precondition-failed",
+                f"the transfer is at revision {transfer.revision} now; read it again",
+                {"revision": transfer.revision},
+            )
+        return transfer
+
+    def live_transfer(self, batch: Batch) -> Transfer:
+        transfer = self.transfer(batch)
+        if not transfer.live:
+            raise Problem(
+                "conflict", f"the transfer is {transfer.state} and cannot be changed any more", {"state": str(transfer.state)}
+            )
+        return transfer
+
+
+@dataclass(slots=True)
+class Replanning(OneTransfer):
+    """A command that may book other paths than the present plan takes."""
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        transfer = found.get(self.transfer_id)
+        return set() if transfer is None else plannable_links(books, transfer)
+
+
+def refuse_unheard(transfer: Transfer) -> None:
+    """Its sender would go on by the plan that it knows. Raises Problem `unheard`."""
+    if transfer.unheard_us is not None:
+        raise Problem(
+            "unheard",
+            f"the agent on {transfer.source} has not been heard of this transfer since {format_time(transfer.unheard_us)} and goes on by "
+            "the plan that it has: change it when it is heard again, or cancel it (what is booked stays booked until its sender knows)",
+            {"host": transfer.source, "unheard_since": format_time(transfer.unheard_us)},
+        )
+
+
+_ABSENT: Any = object()
+_PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
+_CHOOSING = ("rate_min_bps", "not_before_us", "deadline_us")  # what the choice of paths hangs on, beside the options
+_WISHES = ("priority", "not_before_us", "deadline_us")  # what a token may be limited in
+_BOOKED = ("booked_bytes", "duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
+
+
+@dataclass(slots=True)
+class Change(Replanning):
+    """PATCH: only the given fields change. Whatever concerns the booking makes a new plan for what is not yet carried."""
+
+    policy: Policy = field(default_factory=Policy)
+    volume_bytes: int = _ABSENT
+    duration_us: int = _ABSENT
+    rate_max_bps: int | None = _ABSENT
+    rate_min_bps: int | None = _ABSENT
+    not_before_us: int | None = _ABSENT
+    deadline_us: int | None = _ABSENT
+    priority: int = _ABSENT
+    best_effort: bool = _ABSENT
+    planner: str = _ABSENT
+    label: str | None = _ABSENT
+    project: str | None = _ABSENT
+    metadata: dict[str, Any] | None = _ABSENT
+    options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
+    account: Account = NOBODY  # of whoever asks for it
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        transfer = found.get(self.transfer_id)
+        if transfer is None:
+            return set()
+        given = {name: value for name in _CHOOSING if (value := getattr(self, name)) is not _ABSENT and value is not None}
+        changed = replace(transfer, options=self._options(transfer), **given)
+        return plannable_links(books, transfer) | plannable_links(books, changed)
+
+    def _options(self, transfer: Transfer) -> Options:
+        return replace(transfer.options, **self.options) if self.options else transfer.options
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.live_transfer(batch)
+        before = summary(transfer)
+        wanted = self._wanted(transfer, batch.books.network)
+        asked = {name: value for name in _WISHES if (value := getattr(wanted, name)) != getattr(transfer, name)}
+        refuse_wish(self.account, batch.now_us, **asked)
+        booked_anew = any(getattr(wanted, name) != getattr(transfer, name) for name in _BOOKED)
+        if booked_anew:
+            refuse_unheard(transfer)
+        if not booked_anew:
+            pass
+        elif transfer.paused:
+            # There is nothing to plan until it is resumed, but what could never be planned is refused now.
+            request_rest(transfer, wanted, None, batch.now_us, max(wanted.not_before_us, batch.now_us))
+        else:
+
+            def plan() -> None:
+                plan_rest(batch, transfer, wanted, None, wanted.not_before_us, self.policy, explain=True, account=self.account)
+
+            first_in_line(batch, transfer, plan, self.policy, by_will=True)
+            transfer.promised_us = transfer.finish_us
+        wanted.give_to(transfer)
+        batch.change(transfer, self.actor, "transfer.changed", before)
+        return transfer
+
+    def _wanted(self, transfer: Transfer, network: Network) -> "Wanted":
+        wanted = Wanted.of(transfer)
+        for name in _PLAIN:
+            given = getattr(self, name)
+            if given is not _ABSENT:
+                setattr(wanted, name, given)
+        if self.options:
+            wanted.options = self._options(transfer)
+        if self.not_before_us is not _ABSENT:
+            if transfer.state is State.ACTIVE:
+                raise Problem.of_field("not_before", "the transfer has begun", "conflict")
+            wanted.not_before_us = transfer.created_us if self.not_before_us is None else self.not_before_us
+        if self.volume_bytes is not _ABSENT:
+            if transfer.volume_bytes is None:
+                raise Problem.of_field("volume_bytes", "this transfer holds capacity for a time; change duration_s", "conflict")
+            if transfer.mode == Mode.MANAGED and transfer.state is State.ACTIVE and self.volume_bytes != transfer.volume_bytes:
+                raise Problem.of_field("volume_bytes", "the file is being sent; its size cannot change now", "conflict")
+            wanted.set_volume(self.volume_bytes, transfer, network, self.policy)
+        if self.duration_us is not _ABSENT:
+            if transfer.duration_us is None:
+                raise Problem.of_field("duration_s", "this transfer carries a volume; change volume_bytes", "conflict")
+            wanted.duration_us = self.duration_us
+        refuse_unmanageable(Mode(transfer.mode), wanted.duration_us, wanted.options)
+        return wanted
+
+
+@dataclass(slots=True)
+class Pause(OneTransfer):
+    """Send nothing until resumed; what is booked from now on goes back."""
+
+    policy: Policy = field(default_factory=Policy)
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.live_transfer(batch)
+        if transfer.paused:
+            return transfer
+        if transfer.state is State.HELD:
+            raise Problem("conflict", "a held booking can be committed or cancelled, not paused", {"state": "HELD"})
+        refuse_unheard(transfer)
+        before = summary(transfer)
+        transfer.carried_bytes = transfer.carried_by(batch.now_us)
+        transfer.segments = batch.release_after(transfer, batch.now_us)
+        transfer.plan_from_us = batch.now_us
+        transfer.plan_revision += 1
+        transfer.paused = True
+        transfer.reason = waiting("paused", f"paused by {self.actor}")
+        batch.change(transfer, self.actor, "transfer.paused", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class Resume(Replanning):
+    """Book what is not yet carried, from now on. An owner who resumes agrees to the finish that this gives; what somebody else paused
+    keeps its promise, and may have broken it.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    account: Account = NOBODY
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.live_transfer(batch)
+        if not transfer.paused:
+            return transfer
+        before = summary(transfer)
+        not_before = max(transfer.not_before_us, batch.now_us)
+        plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
+        transfer.paused = False
+        transfer.reason = None
+        if self.actor == transfer.owner:
+            transfer.promised_us = transfer.finish_us
+        batch.change(transfer, self.actor, "transfer.resumed", before)
+        return transfer
+
+
+@dataclass(slots=True)
+class BookRest(Replanning):
+    """A sender fell behind what is booked: book what is missing anew. A deadline that cannot be kept any more is given up, with the reason."""
+
+    safe_bytes: int = 0
+    achieved_bps: int = 0  # what the hosts can do, when that is less than was booked; 0: no reason to think so
+    policy: Policy = field(default_factory=Policy)
+
+    def decide(self, batch: Batch) -> Transfer:
+        transfer = self.live_transfer(batch)
+        if transfer.paused or transfer.volume_bytes is None:
+            return transfer
+        before = summary(transfer)
+        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
+        rate_max = self.achieved_bps or transfer.rate_max_bps
+        left = transfer.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
+        missing = self.policy.with_margin(max(left, 1), rate_max, paths)
+        why = "the transfer fell behind its booking"
+        if self.achieved_bps:
+            why += f": its hosts reach {self.achieved_bps} bit/s"
+        remaining = min(missing, transfer.booked_bytes)
+
+        def plan() -> None:
+            book_rest(batch, transfer, remaining, "behind", why, self.policy, self.achieved_bps)
+
+        first_in_line(batch, transfer, plan, self.policy, by_will=False)
+        batch.change(transfer, self.actor, "transfer.rebooked", before)
+        return transfer
+
+    def _carried_meanwhile(self, transfer: Transfer, now_us: int) -> int:
+        """What its hosts carry by the old plan until they hear of the new one."""
+        lead_us = lead_of(transfer, self.policy)
+        booked = transfer.carried_by(now_us + lead_us) - transfer.carried_by(now_us)
+        reached = self.achieved_bps * lead_us // MICROBITS_PER_BYTE if self.achieved_bps else booked
+        return max(0, min(booked, reached))

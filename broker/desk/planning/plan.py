@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a planning request to a verified plan, or to a refusal: in a word where nobody reads it, with counter-offers where somebody does."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from broker.core.network import Network, Route
+from broker.core.plan import Plan, PlanRejected, Refusal, verify
+from broker.core.request import Options, Request
+from broker.core.segments import coalesced
+from broker.core.units import MAX_TIME_US
+from broker.desk.ground.batch import Batch, Heavy
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.problems import Problem
+from broker.desk.planning.counter_offers import Question, explained
+from broker.planners import PLANNERS
+from broker.planners.optimal import Optimal
+from broker.planners.signature import JointPlanner, Planner, candidate_routes
+
+log = logging.getLogger(__name__)
+
+# Of one solver's run, where there is one. At the desk there is none: while one request is decided everybody else waits.
+_SOLVER_S = 1.0
+# So many are planned together at the desk; more are planned elsewhere.
+_FEW = 8
+
+
+def planner_named(name: str) -> Planner:
+    """Raises Problem."""
+    planner = PLANNERS.get(name)
+    if planner is None:
+        known = ", ".join(sorted(PLANNERS))
+        raise Problem.of_field("planner", f"{name!r} is unknown; there are: {known}", "unknown-planner")
+    return planner
+
+
+def joint_planner(name: str) -> JointPlanner:
+    planner = PLANNERS[name]
+    assert isinstance(planner, JointPlanner)
+    return planner
+
+
+def booking_planner(name: str) -> Planner:
+    """A planner whose plans can be booked. Raises Problem."""
+    planner = planner_named(name)
+    if not planner.books:
+        detail = (
+            f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
+        )
+        raise Problem.of_field("planner", detail, "unsupported")
+    return planner
+
+
+def plan_or_refuse(request: Request, planner_name: str, batch: Batch, question: Question | None = None) -> Plan:
+    """A verified plan on the present calendars. Raises Problem: with counter-offers, if the `question` says what was asked."""
+    planner = booking_planner(planner_name)
+    answer = planned(request, planner, batch)
+    if isinstance(answer, Plan):
+        return answer
+    raise refused(request, planner, answer, batch, question)
+
+
+def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
+    """The planner's answer, verified if it may be booked. Raises Heavy where it is to be planned elsewhere."""
+    answer = batch.answers.plans.get(_key(planner, request)) if batch.answers.plans else None
+    if answer is None:
+        _refuse_heavy(planner, 1, batch)
+        network, calendars = batch.books.network, batch.calendars
+        answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
+        if batch.answers.recording:
+            batch.answers.plans[_key(planner, request)] = answer
+    return checked(request, answer, batch) if planner.books else answer
+
+
+def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
+    """`answer`, once it is verified. A plan that breaks a rule is a fault of ours: it is logged, never booked, and stops nobody else."""
+    if isinstance(answer, Refusal):
+        return answer
+    try:
+        verify(request, answer, batch.books.network.links, batch.calendars)
+    except PlanRejected:
+        if batch.answers.brought:
+            raise Heavy from None  # it was right where it was made; others have booked since, or its begin has passed
+        log.exception("a plan breaks a rule; it is not booked")
+        return Refusal(
+            "infeasible", "the plan that was made breaks a rule (our fault; it is logged): try another planner", "planner"
+        )
+    if answer.finish_us > MAX_TIME_US:
+        return Refusal("infeasible", "it would not end before the year 10000", "volume_bytes")
+    return answer
+
+
+def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: Batch) -> list[Plan | Refusal]:
+    """One answer per request. The plans are not verified yet: each is, on what those before it have booked, when it is booked itself."""
+    keys = [_key(planner, request) for request in requests]
+    answers: Sequence[Plan | Refusal | None] = [batch.answers.plans.get(key) for key in keys]
+    if None in answers:
+        _refuse_heavy(planner, len(requests), batch)
+        together = _equipped(planner, batch).plan_together(requests, batch.books.network, batch.calendars)  # type: ignore[attr-defined]
+        answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
+        if batch.answers.recording:
+            batch.answers.plans.update(zip(keys, made, strict=True))
+    return [answer for answer in answers if answer is not None]
+
+
+def _key(planner: Planner, request: Request) -> tuple[str, Request]:
+    """What is asked of a planner, whenever that is."""
+    return planner.name, replace(request, not_before_us=0)
+
+
+def _refuse_heavy(planner: Planner, number: int, batch: Batch) -> None:
+    if batch.may_go_elsewhere and (isinstance(planner, Optimal) or number > _FEW):
+        raise Heavy
+
+
+def _equipped(planner: Planner, batch: Batch) -> Planner:
+    """Solvers run where nobody waits. Without one, `optimal` is still as good as the list planners."""
+    if not isinstance(planner, Optimal):
+        return planner
+    return replace(planner, time_limit_s=_SOLVER_S if batch.answers.recording else 0.0, cancelled=batch.spent)
+
+
+def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:
+    """A planner's refusal as an answer of the API."""
+    errors = [{"field": said.field, "detail": said.detail}] if said.field else []
+    more: dict[str, Any] = {"errors": errors}
+    if said.code == "no_path":
+        network = batch.books.network
+        both_known = request.source in network.nodes and request.destination in network.nodes
+        return Problem("no-path" if both_known else "unknown-node", said.detail, more)
+    if said.code == "unsupported":
+        return Problem("unsupported", said.detail, more)
+    key = _key(planner, request)
+    if key in batch.answers.refusals:
+        problem, where = batch.answers.refusals[key]
+        return batch.explain(problem, where)
+    problem = Problem("infeasible", said.detail, more | {"binding": None, "counter_offers": []})
+    if question is None:
+        return problem
+    problem, where = explained(problem, request, _equipped(planner, batch), batch, question)
+    if batch.answers.recording:
+        batch.answers.refusals[key] = problem, where
+    return batch.explain(problem, where)
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------------------------
+
+
+def routes(network: Network, source: str, destination: str, options: Options) -> tuple[Route, ...]:
+    """The paths that a plan may take while every link is up."""
+    if options.path is None:
+        return network.routes(source, destination, options.paths)
+    return (network.along(options.path),) if all(link_id in network.links for link_id in options.path) else ()
+
+
+def routed_links(
+    books: Books,
+    source: str,
+    destination: str,
+    options: Options,
+    rate_min_bps: int | None,
+    not_before_us: int,
+    deadline_us: int | None,
+    rates_bps: frozenset[int] = frozenset(),
+) -> set[str]:
+    """Every link that a plan may book, and those that its counter-offers look at: these are to be locked.
+
+    `rates_bps`: those that a planner of fixed rates may need. Planners go around links that carry too little for a while, so the choice
+    moves with time. What was not foreseen is seen when it is planned (`batch.NotLocked`), and then every link is locked.
+    """
+    network = books.network
+    if options.path is not None:
+        return {link_id for link_id in options.path if link_id in network.links}
+    least = rate_min_bps or 1
+    if not network.below(max(least, *rates_bps, 1), not_before_us, not_before_us + 1):
+        return {link_id for route in network.routes(source, destination, options.paths) for link_id in route.path}
+    request = Request("", source, destination, 1, not_before_us, options=options)
+    return {
+        link_id
+        for deadline in {deadline_us, None}
+        for least_bps in {least, 1, *rates_bps}
+        for route in candidate_routes(replace(request, deadline_us=deadline), network, least_bps)
+        for link_id in route.path
+    }

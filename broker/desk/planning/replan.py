@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is not yet carried of a transfer, planned anew: for a change that was asked for, and for what nobody asked for."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from broker.core.network import Network
+from broker.core.plan import Plan
+from broker.core.request import Options, Request
+from broker.core.transfer import Mode, State
+from broker.core.units import US_PER_S, format_time
+from broker.desk.ground import start_signals
+from broker.desk.ground.batch import Batch
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.limits import NOBODY, Account, refuse_rest
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.planning.counter_offers import Changes, Question
+from broker.desk.planning.plan import booking_planner, plan_or_refuse, routed_links, routes
+from broker.store.transfers import Transfer
+
+REST_PLANNER = "vbls"
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What a changed transfer shall be; a refused change leaves the transfer itself untouched."""
+
+    volume_bytes: int | None
+    duration_us: int | None
+    booked_bytes: int
+    rate_max_bps: int | None
+    rate_min_bps: int | None
+    not_before_us: int
+    deadline_us: int | None
+    planner: str
+    priority: int
+    best_effort: bool
+    options: Options
+    label: str | None
+    project: str | None
+    metadata: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, transfer: Transfer) -> "Wanted":
+        return cls(*(getattr(transfer, name) for name in cls.__slots__))
+
+    def give_to(self, transfer: Transfer) -> None:
+        for name in self.__slots__:
+            setattr(transfer, name, getattr(self, name))
+
+    def set_volume(self, volume_bytes: int, transfer: Transfer, network: Network, policy: Policy) -> None:
+        """And what is to be booked for it."""
+        self.volume_bytes = self.booked_bytes = volume_bytes
+        if transfer.mode != Mode.RESERVE:
+            paths = routes(network, transfer.source, transfer.destination, self.options)
+            self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
+
+
+def plannable_links(books: Books, transfer: Transfer) -> set[str]:
+    """Every link that a new plan for the transfer may book."""
+    not_before = max(transfer.not_before_us, books.looked_us)
+    return routed_links(
+        books,
+        transfer.source,
+        transfer.destination,
+        transfer.options,
+        transfer.rate_min_bps,
+        not_before,
+        transfer.deadline_us,
+    )
+
+
+def book_rest(
+    batch: Batch, transfer: Transfer, remaining: int | None, code: str, why: str, policy: Policy, ceiling_bps: int = 0
+) -> None:
+    """Plan the rest within the deadline, else as early as possible with the broken promise as the reason. Raises Problem when nothing fits.
+
+    With `ceiling_bps`, no faster than that: booking more than its hosts can do would leave most of each new booking unused, too.
+    """
+    wanted = Wanted.of(transfer)
+    # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
+    wanted.planner = REST_PLANNER
+    if ceiling_bps:
+        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
+        ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])
+        wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
+        if wanted.rate_min_bps is not None:
+            wanted.rate_min_bps = min(wanted.rate_min_bps, wanted.rate_max_bps)
+    not_before = max(transfer.not_before_us, batch.now_us)
+    mark = batch.mark()
+    try:
+        plan_rest(batch, transfer, wanted, remaining, not_before, policy)
+        transfer.reason = waiting(code, why)
+    except Problem:
+        batch.back_to(mark)
+        if transfer.deadline_us is None:
+            raise
+        missed = transfer.deadline_us
+        wanted.deadline_us = None
+        plan_rest(batch, transfer, wanted, remaining, not_before, policy)
+        transfer.deadline_us = None
+        transfer.reason = waiting(
+            "promise_broken", f"{why}; the deadline {format_time(missed)} cannot be kept", until_us=transfer.finish_us
+        )
+
+
+def plan_rest(
+    batch: Batch,
+    transfer: Transfer,
+    wanted: Wanted,
+    remaining: int | None,
+    not_before_us: int,
+    policy: Policy,
+    *,
+    explain: bool = False,
+    account: Account = NOBODY,
+) -> None:
+    """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried, or held, until then).
+
+    The cut leaves running agents the time to hear of it. Raises Problem, with counter-offers if it is to `explain`, and leaves
+    `transfer` as it was; the batch is the caller's to undo. What waits for a predecessor begins no earlier than that one is planned to
+    finish; nothing runs yet whose agents would have to hear of it first.
+    """
+    not_before_us = max(not_before_us, start_signals.earliest_us(batch, transfer))
+    lead = 0 if start_signals.awaited(batch, transfer) is not None else lead_of(transfer, policy)
+    kept = batch.release_after(transfer, batch.now_us + lead)
+    # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends. Where it ends sooner than the lead
+    # there is no old plan that could still be followed, and running agents need no more than to hear of the new one.
+    notice = min(lead, policy.hearing_us) if transfer.state is State.ACTIVE else lead
+    cut = max([batch.now_us + notice, *(segment.end_us for segment in kept)])
+    rest = copy(transfer)
+    rest.cut_to(kept, cut)
+    request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))
+    question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
+    plan: Plan = plan_or_refuse(request, wanted.planner, batch, question)
+    refuse_rest(account, batch, transfer, wanted.booked_bytes if wanted.duration_us is None else plan.volume_bytes, plan.finish_us)
+    batch.book(transfer.id, plan.segments)
+    carried = rest.carried_bytes
+    if wanted.duration_us is not None:
+        wanted.booked_bytes = transfer.booked_bytes = carried + plan.volume_bytes
+    elif remaining is not None:
+        carried = wanted.booked_bytes - remaining
+    transfer.segments = (*kept, *plan.segments)
+    # Agents that have not begun get their grace from where they can begin now.
+    begun = transfer.mode == Mode.RESERVE or transfer.state is State.ACTIVE
+    transfer.start_us = transfer.segments[0].begin_us if begun else plan.start_us
+    transfer.finish_us = plan.finish_us
+    transfer.plan_from_us = cut
+    transfer.carried_bytes = carried
+    transfer.plan_revision += 1
+
+
+def lead_of(transfer: Transfer, policy: Policy) -> int:
+    """How long agents need to hear of a new plan."""
+    if transfer.mode == Mode.RESERVE:
+        return 0
+    return policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
+
+
+def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
+    """The planning request for what is not carried by the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
+    held = 0
+    if wanted.duration_us is not None:
+        held = transfer.held_by(cut_us)
+        if held >= wanted.duration_us:
+            raise Problem.of_field("duration_s", f"{held / US_PER_S} s of it are over already", "conflict")
+    else:
+        if remaining is None:
+            remaining = wanted.booked_bytes - transfer.carried_by(cut_us)
+        if remaining <= 0:
+            raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
+    booking_planner(wanted.planner)
+    request = Request(
+        id=transfer.id,
+        source=transfer.source,
+        destination=transfer.destination,
+        volume_bytes=remaining,
+        not_before_us=not_before_us,
+        rate_max_bps=wanted.rate_max_bps,
+        rate_min_bps=wanted.rate_min_bps,
+        deadline_us=wanted.deadline_us,
+        duration_us=None if wanted.duration_us is None else wanted.duration_us - held,
+        priority=wanted.priority,
+        options=wanted.options,
+    )
+    for problem in request.problems():
+        raise Problem.of_field(problem.field, problem.detail)
+    return request
+
+
+def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: int, policy: Policy) -> Question:
+    def again(changes: Changes, now_us: int) -> Request:
+        altered = replace(wanted)
+        for name, value in changes.items():
+            setattr(altered, name, value)
+        if "volume_bytes" in changes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
+            altered.set_volume(changes["volume_bytes"], transfer, batch.books.network, policy)
+        cut = now_us + lead_of(transfer, policy)
+        return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
+
+    return Question(wanted.volume_bytes, wanted.deadline_us, again)
+
+
+def waiting(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:
+    """A `waiting_reason` (design: every waiting or slowed transfer says why)."""
+    return {"code": code, "detail": detail, "limited_by": limited_by, "until_us": until_us}
+
+
+def shown_promise(transfer: Transfer) -> dict[str, Any]:
+    """A transfer in an answer that says which promises would break."""
+    finish = format_time(transfer.finish_us) if transfer.finish_us is not None else None
+    return {"id": transfer.id, "label": transfer.label, "priority": transfer.priority, "finish": finish}

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pulling waiting work forward: what a cancel, an early end or a new capacity gives back goes to whoever waits, at once.
+
+The desk tells on which links more is free. Transfers that wait and could take these links are planned anew, best effort last, the more
+important ones first, then the older ones; a new plan is kept only if it finishes strictly earlier, so nobody ever loses by it. What was
+promised stays promised: `promised_us` and the deadline are as they were, the plan is merely better than the promise. Planners that were
+asked for lateness or for one steady rate (`alap`, `spaghetti`), or for what is best for many together (`optimal`), are left alone.
+
+A transfer that is pulled forward frees what it had, for the next round. It cannot go on for ever: every change makes a finish earlier, and
+one message of the desk is worth `_MOST_ROUNDS` rounds of queries at most. What a round frees itself is not news to the desk's listener.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from broker.core.request import Options
+from broker.core.transfer import Mode, State
+from broker.desk.chains.overrun import can_move
+from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.calendars import Books, given_back
+from broker.desk.ground.command import Unkeyed
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.planning.plan import routes
+from broker.desk.planning.replan import Wanted, lead_of, plan_rest, plannable_links
+from broker.desk.service.desk import Desk
+from broker.store import forward
+from broker.store.session import Database, DatabaseAway
+from broker.store.transfers import Transfer
+
+log = logging.getLogger(__name__)
+
+ACTOR = "pull-forward"
+
+# The planners of which an early finish was asked.
+EAGER = frozenset({"vbls", "fbls", "vifi"})
+
+_MOST_ROUNDS = 4
+# Everybody waits while a command decides: some milliseconds for so many.
+_AT_ONCE = 8
+# As long as more than these wait at the desk, admissions go first.
+_BUSY, _BUSY_PAUSE_S = 16, 0.05
+# After each command the desk belongs to others for so many times as long as the command took.
+_REST = 2.0
+
+
+class Pull(StrEnum):
+    OFF = "off"
+    WAITING = "waiting"  # only what has not begun
+    ALL = "all"  # what is running, too
+
+
+class Pulled(NamedTuple):
+    transfer_ids: tuple[str, ...]  # those that finish earlier now
+    freed: frozenset[str]  # links on which that left something free
+
+
+@dataclass(slots=True)
+class PullForward(Unkeyed):
+    """Plan each of the transfers anew, in their order, and keep what finishes earlier. Those that do not wait any more stay as they are."""
+
+    ids: Collection[str]
+    policy: Policy
+    begun: bool = False
+
+    def transfer_ids(self) -> Iterable[str]:
+        return self.ids
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        return {
+            link_id
+            for name in self.ids
+            if (transfer := found.get(name)) is not None
+            for link_id in plannable_links(books, transfer)
+        }
+
+    def decide(self, batch: Batch) -> Pulled:
+        first = len(batch.journal.done)
+        transfers = [batch.transfers[name] for name in self.ids if name in batch.transfers]
+        pulled = tuple(transfer.id for transfer in transfers if self._waits(transfer, batch.now_us) and self._pull(batch, transfer))
+        batch.pulled.update(pulled)
+        return Pulled(pulled, frozenset(given_back(batch.journal.done[first:])))
+
+    def _waits(self, transfer: Transfer, now_us: int) -> bool:
+        if not can_move(transfer) or transfer.planner not in EAGER:
+            return False
+        if self.begun and transfer.state is State.ACTIVE:
+            return True
+        earliest = now_us + notice(transfer, self.policy)
+        return transfer.state is State.RESERVED and (self.begun or (transfer.start_us or 0) > earliest)
+
+    def _pull(self, batch: Batch, transfer: Transfer) -> bool:
+        """Plan anew; True if it finishes earlier, else everything is as it was."""
+        before, shown, mark = copy(transfer), summary(transfer), batch.mark()
+        try:
+            not_before = max(transfer.not_before_us, batch.now_us)
+            if transfer.state is State.RESERVED:
+                not_before = max(not_before, batch.now_us + notice(transfer, self.policy))
+            plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy)
+            earlier = _finish(transfer) < _finish(before)
+        except Problem:  # its own place was the only one, or there is nothing left to plan
+            earlier = False
+        if not earlier:
+            batch.back_to(mark)
+            transfer.become(before)
+            return False
+        if transfer.promised_us is not None and _finish(transfer) <= transfer.promised_us:
+            transfer.reason = None  # whatever slowed it down: the promise is kept after all
+        batch.change(transfer, ACTOR, "transfer.pulled_forward", shown)
+        return True
+
+
+def notice(transfer: Transfer, policy: Policy) -> int:
+    """How long before it begins whoever sends must hear that it begins earlier: agents, or the caller of a reservation."""
+    return policy.managed_lead_us if transfer.mode == Mode.RESERVE else lead_of(transfer, policy)
+
+
+def _finish(transfer: Transfer) -> int:
+    assert transfer.finish_us is not None
+    return transfer.finish_us
+
+
+class Puller:
+    """Hears what the desk frees and pulls forward what waits for it. One per process that has a desk; `run` it in a task."""
+
+    def __init__(self, database: Database, clock: Callable[[], int], pull: Pull = Pull.WAITING, candidates: int = 64) -> None:
+        self._database = database
+        self._clock = clock
+        self._off = pull is Pull.OFF
+        self._begun = pull is Pull.ALL
+        self._candidates = candidates
+        self._links: set[str] = set()
+        self._ready = asyncio.Event()
+        self._pulling = False
+
+    def freed(self, links: Iterable[str]) -> None:
+        """What the desk calls. Any number of messages become one until there is time for them."""
+        if self._off:
+            return
+        self._links.update(links)
+        self._ready.set()
+
+    @property
+    def idle(self) -> bool:
+        return not (self._pulling or self._ready.is_set())
+
+    async def run(self, desk: Desk, policy: Policy) -> None:
+        while True:
+            await self._ready.wait()
+            await self.settle(desk, policy)
+
+    async def settle(self, desk: Desk, policy: Policy) -> int:
+        """Deal with what was heard so far; returns how many transfers finish earlier now. Without a database, that is forgotten."""
+        links, self._links = self._links, set()
+        self._ready.clear()
+        self._pulling = True
+        try:
+            return await self._pull(desk, policy, links) if links else 0
+        except DatabaseAway as away:
+            log.info("nothing pulled forward: %s", away)
+        except Exception:  # the loop must outlive every fault
+            log.exception("pulling forward failed")
+        finally:
+            self._pulling = False
+        return 0
+
+    async def _pull(self, desk: Desk, policy: Policy, links: set[str]) -> int:
+        pulled = 0
+        freed: set[str] = set()
+        place = forward.FIRST
+        for _ in range(_MOST_ROUNDS):
+            found = await self._next(desk, policy, links, place)
+            for i in range(0, len(found), _AT_ONCE):
+                answer = await self._submit(desk, PullForward([one.id for one in found[i : i + _AT_ONCE]], policy, self._begun))
+                pulled += len(answer.transfer_ids)
+                freed |= answer.freed
+            if len(found) == self._candidates:
+                place = found[-1]  # there may be more behind them
+            elif freed:
+                links, freed, place = freed, set(), forward.FIRST
+            else:
+                break
+        return pulled
+
+    async def _submit(self, desk: Desk, command: PullForward) -> Pulled:
+        while desk.queued > _BUSY:  # noqa: ASYNC110 - nobody tells when a queue has become short
+            await asyncio.sleep(_BUSY_PAUSE_S)
+        time = asyncio.get_running_loop().time
+        begin = time()
+        answer: Pulled = await desk.submit(command)
+        await asyncio.sleep(_REST * (time() - begin))
+        return answer
+
+    async def _next(self, desk: Desk, policy: Policy, links: set[str], place: forward.Place) -> list[forward.Place]:
+        """The next transfers that could take one of the links."""
+        after = self._clock() + (0 if self._begun else policy.managed_lead_us)
+        async with self._database.transaction() as connection:
+            waiting = await forward.ends(connection, EAGER, after, begun=self._begun)
+        between = []
+        for pair in waiting:
+            if _takes(desk.books, pair, links):
+                between.append(pair)
+            await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
+        async with self._database.transaction() as connection:
+            return await forward.candidates(connection, between, links, EAGER, after, place, self._candidates, begun=self._begun)
+
+
+def _takes(books: Books, pair: forward.Ends, links: set[str]) -> bool:
+    found = routes(books.network, pair.source, pair.destination, Options(paths=pair.paths))
+    return any(not links.isdisjoint(route.path) for route in found)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planning that takes long happens beside the desk, in a process of its own: a command is decided there on a copy of what it reads.
+
+What it answers is the answer, where nothing is to be booked (quotes). Of what is to be booked the plans are brought back: the desk
+verifies them on the calendars as they are by then, and books them or has it planned again.
+"""
+
+import pickle
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from broker.desk.ground.batch import Answers, Batch, LockedCalendars
+from broker.desk.ground.calendars import Books
+from broker.desk.ground.command import Command, Unkeyed
+from broker.desk.ground.limits import Account
+from broker.desk.ground.policy import Policy
+from broker.desk.ground.problems import Problem
+from broker.desk.service.outcomes import decide
+from broker.planners.offers import Binding
+from broker.planners.signature import Spent, never
+from broker.store.transfers import Transfer
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A command, and a copy of what it reads. `books` has the calendars of the locked links alone."""
+
+    command: Any
+    books: Books
+    heads: Mapping[str, int]
+    found: Mapping[str, Transfer]
+    now_us: int
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """`outcome`: a result, or the exception that the caller shall get. `answers`: what the planners said on the way.
+
+    `unexplained`: refusals in the outcome whose `binding.reservations` are to be filled in.
+    """
+
+    outcome: Any
+    answers: Answers
+    unexplained: list[tuple[Problem, Binding]]
+
+
+Rehearse = Callable[[Rehearsal], Awaitable[Rehearsed]]
+
+
+class Elsewhere(Protocol):
+    def turn(self, caller: str) -> AbstractAsyncContextManager[Rehearse]:
+        """Wait for a place to plan; the copy is made when there is one. Raises Problem when that takes too long."""
+        ...
+
+
+@dataclass(slots=True)
+class Look(Unkeyed):
+    """Copy what a command reads, at this moment under its locks; nothing else is done under them."""
+
+    command: Command[Any]
+    policy: Policy
+    lead_us: int
+    every_link: bool = False
+
+    @property
+    def account(self) -> Account:  # type: ignore[override]
+        return self.command.account
+
+    @property
+    def owner(self) -> str:
+        return self.account.owner
+
+    def transfer_ids(self) -> Iterable[str]:
+        return self.command.transfer_ids()
+
+    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+        return set(books.records) if self.every_link else self.command.links(books, found)
+
+    def decide(self, batch: Batch) -> Rehearsal:
+        books = Books()
+        books.__dict__.update(batch.books.__dict__)
+        books.calendars = LockedCalendars({link_id: batch.books.calendars[link_id].copy() for link_id in batch.heads})
+        # What is changed in place goes along as it is now; everything else is made anew when it changes, and is sent when it is new.
+        books.versions, books.watched = {}, set()
+        books.uses = {self.owner: batch.use(self.owner)}
+        return Rehearsal(self.command, books, dict(batch.heads), batch.transfers, batch.now_us + self.lead_us, self.policy)
+
+
+def rehearse(rehearsal: Rehearsal, spent: Spent) -> Rehearsed:
+    """Decide on the command. What it books stays in the copy. Raises NotLocked like the desk."""
+    batch = Batch(rehearsal.books, rehearsal.heads, dict(rehearsal.found), rehearsal.now_us, rehearsed=True)
+    batch.spent = spent
+    batch.counted = frozenset(rehearsal.books.uses)
+    batch.answers = answers = Answers(recording=True)
+    outcome = decide(rehearsal.command, batch, rehearsal.policy)
+    if isinstance(outcome, MemoryError):
+        raise outcome
+    return Rehearsed(outcome, replace(answers, recording=False), batch.unexplained)
+
+
+class InProcess:
+    """Elsewhere is here: for processes that plan nothing for others, and for tests. As strict as the other about what can be sent."""
+
+    @asynccontextmanager
+    async def turn(self, caller: str) -> AsyncIterator[Rehearse]:  # noqa: ARG002
+        yield self._rehearse
+
+    async def _rehearse(self, rehearsal: Rehearsal) -> Rehearsed:
+        rehearsed: Rehearsed = pickle.loads(pickle.dumps(rehearse(pickle.loads(pickle.dumps(rehearsal)), never)))  # noqa: S301
+        return rehearsed

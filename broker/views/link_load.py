@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A copy of every link's gamma(t) to look at, beside the desk's own: brought up to date from the ledger when somebody looks, without a lock.
+
+What it says was true when it was read, and nothing is ever planned on it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from broker.core.calendar import Calendar
+from broker.core.scans import Int64Array
+from broker.core.units import span_edges
+from broker.desk.ground.calendars import Books
+from broker.store import bookings
+from broker.store.bookings import Head
+from broker.store.session import Database
+
+
+class Load(NamedTuple):
+    """Of each span of time the instant with the largest share booked, as that share; None where the link carries nothing at all."""
+
+    link_id: str
+    shares: list[float | None]
+
+
+class Lookout:
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database = database
+        self._clock = clock
+        self._books = Books()
+        self._looking = asyncio.Lock()
+
+    async def books(self) -> Books:
+        """For reading, before the next `await`."""
+        async with self._looking:
+            async with self._database.transaction() as connection:
+                if await bookings.topology_version(connection) != self._books.topology_version:
+                    await self._books.load_topology(connection)
+                versions = await bookings.heads(connection)
+                heads = {name: Head(version, 0) for name, version in versions.items() if name in self._books.calendars}
+                await self._books.catch_up(connection, heads, self._clock())
+            return self._books
+
+    async def load(self, begin_us: int, end_us: int, steps: int) -> list[Load]:
+        """Every link's, on [begin, end) in so many equal spans. The past before now is not known here."""
+        books = await self.books()
+        if end_us - begin_us == 1:
+            return [Load(link_id, [share_at(calendar, begin_us)]) for link_id, calendar in books.calendars.items()]
+        edges = np.array(span_edges(begin_us, end_us, steps)[:-1], np.int64)
+        return [Load(link_id, shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
+
+
+def share_at(calendar: Calendar, at_us: int) -> float | None:
+    """Of one instant, without arrays: the map of now asks for every link, and most of the time would be calls of NumPy."""
+    capacity = calendar.capacity_at(at_us)
+    booked = capacity - calendar.free_at(at_us)
+    if capacity > 0:
+        return round(booked / capacity, 4)
+    return 1.0 if booked > 0 else None
+
+
+def shares(calendar: Calendar, edges: Int64Array, end_us: int) -> list[float | None]:
+    """Of each span from one edge to the next the largest. `edges`: shape (steps,), us, ascending."""
+    capacity_times = np.array([at for at, _ in calendar.capacity], np.int64)
+    capacity_rates = np.array([rate for _, rate in calendar.capacity], np.int64)
+    times, free = calendar.times[: calendar.n], calendar.free[: calendar.n]
+    changes = np.concatenate((times, capacity_times))
+    inside = changes[(changes > edges[0]) & (changes < end_us)]
+    instants = np.unique(np.concatenate((edges, inside)))
+    capacity = capacity_rates[np.searchsorted(capacity_times, instants, side="right") - 1]
+    booked = capacity - free[np.searchsorted(times, instants, side="right") - 1]
+    share = np.where(capacity > 0, booked / np.maximum(capacity, 1), np.where(booked > 0, 1.0, -1.0))
+    highest = np.maximum.reduceat(share, np.searchsorted(instants, edges)).round(4)
+    return [None if one < 0 else one for one in highest.tolist()]
