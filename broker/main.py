@@ -52,7 +52,7 @@ from broker.planners import warm_up
 from broker.settings import Settings, networks, settings
 from broker.store.events import begin_epoch
 from broker.store.session import Database, DatabaseAway
-from broker.views.link_load import Lookout
+from broker.views.link_load import LinkLoad
 
 VERSION = "0.1.0"
 DESK_POOL = 2  # it works on one batch at a time; the other is there when the first was just lost
@@ -146,7 +146,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         clock,
         database,
         desk,
-        Lookout(database, clock),
+        LinkLoad(database, clock),
         Access(database, clock),
         Sessions(database, clock, chosen.session_s, chosen.session_idle_s),
         wakeups,

@@ -33,7 +33,7 @@ from broker.settings import Settings
 from broker.store import bookings
 from broker.store.bookings import LinkRecord
 from broker.store.session import Database
-from broker.views.link_load import Lookout
+from broker.views.link_load import LinkLoad
 
 
 def policy_of(s: Settings) -> Policy:
@@ -53,7 +53,7 @@ class Broker:
     clock: Callable[[], int]
     database: Database
     desk: Desk
-    lookout: Lookout
+    link_load: LinkLoad
     access: Access
     sessions: Sessions
     wakeups: Wakeups

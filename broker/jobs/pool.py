@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.service.queue import Queue, Work
 from broker.desk.service.rehearsal import Rehearsal, Rehearse, Rehearsed
 from broker.jobs.child import Child, ChildDied, WorkFailed
@@ -27,7 +27,7 @@ _PATIENCE = 4.0  # budgets
 _KILLED_AFTER = 2.0
 _STARTS_WITHIN_S = 60.0
 
-_NO_BOOKS = Books()
+_NO_REPLICA = Replica()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class _Turn:
 
 @dataclass(eq=False)
 class _Place:
-    """A process, and what was sent to it of the books. Held here, so that the same object is not another one at the same address."""
+    """A process, and what was sent to it of the replica. Held here, so that the same object is not another one at the same address."""
 
     child: Child
     known: dict[str, Any] = field(default_factory=dict)
@@ -110,13 +110,15 @@ class Pool:
                 await done
 
     async def _ask(self, place: _Place, rehearsal: Rehearsal) -> Rehearsed:
-        books = vars(rehearsal.books)
-        news = {name: value for name, value in books.items() if place.known.get(name, place) is not value}
-        place.known = dict(books, calendars=None)
+        replica = vars(rehearsal.replica)
+        news = {name: value for name, value in replica.items() if place.known.get(name, place) is not value}
+        place.known = dict(replica, calendars=None)
         place.broken = True  # until it has answered: whoever is cancelled here leaves an answer in the pipe
         try:
             async with asyncio.timeout(_KILLED_AFTER * self._budget_s):
-                answer = await place.child.ask("rehearse", Sent(replace(rehearsal, books=_NO_BOOKS), news, self._budget_s), _ignore)
+                answer = await place.child.ask(
+                    "rehearse", Sent(replace(rehearsal, replica=_NO_REPLICA), news, self._budget_s), _ignore
+                )
         except TimeoutError:
             raise Problem.out_of_budget(f"planning took more than {_KILLED_AFTER * self._budget_s:g} s and was stopped") from None
         except ChildDied as died:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rehearsals inside a process of the pool: what is known of the books stays here between them, and the budget is read from a clock."""
+"""Rehearsals inside a process of the pool: what is known of the replica stays here between them, and the budget is read from a clock."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,28 +7,28 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from broker.desk.ground.batch import NotLocked
-from broker.desk.ground.calendars import Books
+from broker.desk.ground.replica import Replica
 from broker.desk.service.rehearsal import Rehearsal, Rehearsed, rehearse
 
 _known: dict[str, Any] = {}
 
 
 class Sent(NamedTuple):
-    """A rehearsal on its way: of its books only what the process does not have already (the network is large, and seldom new)."""
+    """A rehearsal on its way: of its replica only what the process does not have already (the network is large, and seldom new)."""
 
     rehearsal: Rehearsal
-    books: Mapping[str, Any]
+    replica: Mapping[str, Any]
     budget_s: float
 
 
 def rehearse_sent(sent: Sent, progress: Callable[[float, str], None]) -> Rehearsed | NotLocked:  # noqa: ARG001
     end = time.monotonic() + sent.budget_s
-    _known.update(sent.books)
-    books = Books()
-    vars(books).update(_known)
+    _known.update(sent.replica)
+    replica = Replica()
+    vars(replica).update(_known)
     del _known["calendars"]
     try:
-        return rehearse(replace(sent.rehearsal, books=books), lambda: time.monotonic() >= end)
+        return rehearse(replace(sent.rehearsal, replica=replica), lambda: time.monotonic() >= end)
     except NotLocked as elsewhere:
         return elsewhere
 

@@ -13,7 +13,7 @@ import numpy as np
 from broker.core.calendar import Calendar
 from broker.core.scans import Int64Array
 from broker.core.units import span_edges
-from broker.desk.ground.calendars import Books
+from broker.desk.ground.replica import Replica
 from broker.store import bookings
 from broker.store.bookings import Head
 from broker.store.session import Database
@@ -26,31 +26,31 @@ class Load(NamedTuple):
     shares: list[float | None]
 
 
-class Lookout:
+class LinkLoad:
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database = database
         self._clock = clock
-        self._books = Books()
+        self._replica = Replica()
         self._looking = asyncio.Lock()
 
-    async def books(self) -> Books:
+    async def replica(self) -> Replica:
         """For reading, before the next `await`."""
         async with self._looking:
             async with self._database.transaction() as connection:
-                if await bookings.topology_version(connection) != self._books.topology_version:
-                    await self._books.load_topology(connection)
+                if await bookings.topology_version(connection) != self._replica.topology_version:
+                    await self._replica.load_topology(connection)
                 versions = await bookings.heads(connection)
-                heads = {name: Head(version, 0) for name, version in versions.items() if name in self._books.calendars}
-                await self._books.catch_up(connection, heads, self._clock())
-            return self._books
+                heads = {name: Head(version, 0) for name, version in versions.items() if name in self._replica.calendars}
+                await self._replica.catch_up(connection, heads, self._clock())
+            return self._replica
 
     async def load(self, begin_us: int, end_us: int, steps: int) -> list[Load]:
         """Every link's, on [begin, end) in so many equal spans. The past before now is not known here."""
-        books = await self.books()
+        replica = await self.replica()
         if end_us - begin_us == 1:
-            return [Load(link_id, [share_at(calendar, begin_us)]) for link_id, calendar in books.calendars.items()]
+            return [Load(link_id, [share_at(calendar, begin_us)]) for link_id, calendar in replica.calendars.items()]
         edges = np.array(span_edges(begin_us, end_us, steps)[:-1], np.int64)
-        return [Load(link_id, shares(calendar, edges, end_us)) for link_id, calendar in books.calendars.items()]
+        return [Load(link_id, shares(calendar, edges, end_us)) for link_id, calendar in replica.calendars.items()]
 
 
 def share_at(calendar: Calendar, at_us: int) -> float | None:

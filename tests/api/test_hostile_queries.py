@@ -155,7 +155,7 @@ async def test_a_fault_is_logged_once_in_full_and_never_shown(
     async def fails(*_: object) -> None:
         raise RuntimeError("the cause " + "x" * 100_000)
 
-    monkeypatch.setattr(type(busy.app.state.broker.lookout), "load", fails)
+    monkeypatch.setattr(type(busy.app.state.broker.link_load), "load", fails)
     with caplog.at_level(logging.ERROR):
         answers = [await busy.client.get("/v1/network/load") for _ in range(20)]
     for answer in answers:

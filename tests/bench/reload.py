@@ -56,7 +56,7 @@ def measure() -> dict[str, Any]:
             await fresh.warm_up()
             seconds = time.perf_counter() - begin
             await database.close()
-            points = sum(calendar.n for calendar in fresh.books.calendars.values())
+            points = sum(calendar.n for calendar in fresh.replica.calendars.values())
             return {"live_reservations": _RESERVATIONS, "reload_s": round(seconds, 3), "change_points": points}
 
         return asyncio.run(filled_and_reloaded())

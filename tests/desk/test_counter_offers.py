@@ -13,9 +13,9 @@ from broker.core.transfer import Mode
 from broker.core.units import US_PER_S, parse_time
 from broker.desk.admission.admit import Admit, Ask, asked_links
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.calendars import Booking, Books
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Booking, Replica
 from broker.planners import PLANNERS
 from broker.store.bookings import LinkRecord
 from broker.store.transfers import Transfer
@@ -41,17 +41,17 @@ class Network:
     def __init__(self, links: list[Link], bookings: list[Booking]) -> None:
         nic = [Link("h1~up", "h1", "A", 10**10), Link("h2~down", "B", "h2", 10**10)]
         hosts = {"h1~up": "h1", "h2~down": "h2"}
-        self.books = Books()
-        self.books.adopt(1, {link.id: LinkRecord(link, hosts.get(link.id), 0, 1, ()) for link in [*links, *nic]})
+        self.replica = Replica()
+        self.replica.adopt(1, {link.id: LinkRecord(link, hosts.get(link.id), 0, 1, ()) for link in [*links, *nic]})
         for link_id, begin, end, rate in bookings:
-            if self.books.calendars[link_id].lowest(begin, end) >= rate:
-                self.books.calendars[link_id].book(begin, end, rate)
+            if self.replica.calendars[link_id].lowest(begin, end) >= rate:
+                self.replica.calendars[link_id].book(begin, end, rate)
 
     def ask(self, ask: Ask, now_us: int) -> Transfer | Problem:
         """What the desk would say; nothing stays booked."""
-        self.books.looked_us = now_us
-        locked = dict.fromkeys(asked_links([ask], self.books), 0)
-        batch = Batch(self.books, locked, {}, now_us)
+        self.replica.looked_us = now_us
+        locked = dict.fromkeys(asked_links([ask], self.replica), 0)
+        batch = Batch(self.replica, locked, {}, now_us)
         (answer,) = Admit([ask], "me", POLICY).decide(batch)
         batch.journal.undo()
         return answer
@@ -171,7 +171,7 @@ def test_a_hundred_refusals_take_no_time_to_speak_of(planner: str) -> None:
     network = Network([Link("L1", "A", "B", 10**9)], [Booking("L1", START_US, START_US + 100 * US_PER_S, 10**9)])
     asks = [Ask(f"tr_{n}", "A", "B", 10**9, deadline_us=START_US + 50 * US_PER_S, planner=planner) for n in range(100)]
     network.ask(asks[0], START_US)
-    batch = Batch(network.books, dict.fromkeys(network.books.calendars, 0), {}, START_US)
+    batch = Batch(network.replica, dict.fromkeys(network.replica.calendars, 0), {}, START_US)
     begin = time.process_time()
     answers = Admit(asks, "me", POLICY).decide(batch)
     took = time.process_time() - begin

@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 from broker.core.network import Link
 from broker.core.transfer import Action
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.lifecycle.modify import Change, Pause, Resume
 from broker.desk.lifecycle.transitions import End
 from broker.desk.network.links import ChangeLink, CreateLinks
@@ -160,7 +160,7 @@ async def test_two_desks_create_one_link_id_once(database_url: str, clock: Clock
 
 
 async def test_a_recreated_link_goes_on_with_its_ledger(database_url: str, clock: Clock) -> None:
-    """Versions never start again, and a desk that slept through deletion and return has the right books."""
+    """Versions never start again, and a desk that slept through deletion and return has the right replica."""
     async with world(database_url, clock, desks=2) as w:
         await w.links(L1)
         (gone,) = await w.admit(w.ask(), desk=1)
@@ -179,11 +179,11 @@ async def test_a_fresh_copy_of_the_books_equals_an_old_one(database_url: str, cl
         await w.links(L1)
         for _ in range(200):  # beyond the size at which calendars are rebuilt rather than extended
             await w.admit(w.ask(1_000_000))
-        fresh = Books()
+        fresh = Replica()
         async with w.look.transaction() as connection:
             await fresh.load_topology(connection)
             await fresh.catch_up(connection, (await bookings.lock(connection, ["L1"])).heads, clock.now_us)
-        old = w.desks[0].books.calendars["L1"]
+        old = w.desks[0].replica.calendars["L1"]
         old.forget_before(clock.now_us)
         fresh.calendars["L1"].forget_before(clock.now_us)
         assert fresh.calendars["L1"].steps() == old.steps()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostgreSQL goes away in the middle of a transaction: the caller hears so, and the books in memory are what the tables say."""
+"""PostgreSQL goes away in the middle of a transaction: the caller hears so, and the replica in memory are what the tables say."""
 
 import asyncio
 from dataclasses import replace

@@ -44,7 +44,7 @@ async def test_a_link_that_is_not_locked_is_not_planned_on(database_url: str, cl
         await w.links(DIRECT, OUT, BACK)
         (first,) = await w.admit(w.ask(options=ONE_PATH))
         assert isinstance(first, Transfer)
-        batch = Batch(w.desks[0].books, {"L2": 0, "L3": 0}, {}, clock())
+        batch = Batch(w.desks[0].replica, {"L2": 0, "L3": 0}, {}, clock())
         with pytest.raises(NotLocked):
             Admit([w.ask(options=ONE_PATH)], "me", POLICY).decide(batch)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A preview of any command leaves the books, the database and what is admitted next as they were, and answers as the command would."""
+"""A preview of any command leaves the replica, the database and what is admitted next as they were, and answers as the command would."""
 
 import asyncio
 from collections.abc import Callable
@@ -102,17 +102,25 @@ KINDS: dict[str, Callable[[Scene], Any]] = {
 
 async def everything(w: World) -> Any:
     """All that is stored, and all that the desk remembers."""
-    books = w.desks[0].books
+    replica = w.desks[0].replica
     memory = {
-        link_id: (calendar.capacity, calendar.steps(), books.versions[link_id]) for link_id, calendar in books.calendars.items()
+        link_id: (calendar.capacity, calendar.steps(), replica.versions[link_id]) for link_id, calendar in replica.calendars.items()
     }
     tables = [await w.rows(f"SELECT * FROM {name} ORDER BY 1, 2") for name in TABLES]
-    return memory, books.topology_version, books.records, books.hosts, books.drained, tuple(books.network.links.items()), tables
+    return (
+        memory,
+        replica.topology_version,
+        replica.records,
+        replica.hosts,
+        replica.drained,
+        tuple(replica.network.links.items()),
+        tables,
+    )
 
 
 def _only_new(since: Any) -> Any:
     async def checked(connection: Any, spans: dict[str, Any], from_us: int) -> Any:
-        assert set(spans) == {"L9"}, "the books are read anew"
+        assert set(spans) == {"L9"}, "the replica are read anew"
         return await since(connection, spans, from_us)
 
     return checked
@@ -150,11 +158,11 @@ async def test_a_preview_leaves_no_trace_and_tells_the_truth(kind: str, database
         command = KINDS[kind](s)
         quote = await quoted(w)
         await w.desks[0].warm_up()
-        before, books = await everything(w), w.desks[0].books
+        before, replica = await everything(w), w.desks[0].replica
         with patch.object(bookings, "since", _only_new(bookings.since)):
             foreseen = await answer(w, Preview(command))
             assert await everything(w) == before
-            assert w.desks[0].books is books
+            assert w.desks[0].replica is replica
             assert await quoted(w) == quote
         assert await answer(w, command) == foreseen
         await w.check()

@@ -14,7 +14,7 @@ from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import rises
 from broker.core.transfer import LIVE, Action, State
 from broker.core.units import US_PER_S, format_time, parse_time
-from broker.desk.ground.calendars import Booking, given_back
+from broker.desk.ground.replica import Booking, given_back
 from broker.desk.lifecycle.transitions import End
 from broker.desk.rebalance import pull_forward as pulling
 from broker.desk.rebalance.pull_forward import EAGER, Pull, Puller, PullForward

@@ -19,9 +19,9 @@ from broker.core.network import Link
 from broker.core.transfer import LIVE, State
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Admit, Ask
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.network.links import CreateLinks
 from broker.desk.service.desk import Desk
 from broker.store import audit, bookings
@@ -95,7 +95,7 @@ class World:
         assert not any(found.values()), found
         async with self.look.transaction() as connection:
             records = await bookings.load_links(connection)
-            memories = [await self._current(books, connection) for books in (*(desk.books for desk in self.desks), Books())]
+            memories = [await self._current(replica, connection) for replica in (*(desk.replica for desk in self.desks), Replica())]
             rows = await connection.execute(text("SELECT link_id, begin_us, end_us, delta_bps FROM ledger"))
             ledger: dict[str, list[Interval]] = {link_id: [] for link_id in records}
             for row in rows:
@@ -122,13 +122,13 @@ class World:
                 for calendars in memories:
                     assert calendars[link_id].free_at(instant) == capacity - booked, (link_id, instant)
 
-    async def _current(self, books: Books, connection: AsyncConnection) -> dict[str, Calendar]:
-        """The calendars of `books`, brought up to date as a desk does it under the links' locks."""
-        if books.topology_version != await bookings.topology_version(connection):
-            await books.load_topology(connection)
-        locked = await bookings.lock(connection, books.records)
-        await books.catch_up(connection, locked.heads, self.clock.now_us)
-        return books.calendars
+    async def _current(self, replica: Replica, connection: AsyncConnection) -> dict[str, Calendar]:
+        """The calendars of `replica`, brought up to date as a desk does it under the links' locks."""
+        if replica.topology_version != await bookings.topology_version(connection):
+            await replica.load_topology(connection)
+        locked = await bookings.lock(connection, replica.records)
+        await replica.catch_up(connection, locked.heads, self.clock.now_us)
+        return replica.calendars
 
 
 def level(intervals: Iterable[Interval], instant: int) -> int:

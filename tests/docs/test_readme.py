@@ -37,7 +37,7 @@ def test_the_request_path_is_the_one_that_the_code_takes() -> None:
     imports = {
         "broker/api/routes/transfers.py": "broker.desk.admission.admit",
         "broker/desk/service/desk.py": "broker.store import bookings",
-        "broker/desk/ground/calendars.py": "broker.core.calendar",
+        "broker/desk/ground/replica.py": "broker.core.calendar",
         "broker/desk/admission/admit.py": "broker.planners import PLANNERS",
         "broker/desk/ground/batch.py": "broker.store",
         "broker/api/routes/agents.py": "broker.fleet.assignments",

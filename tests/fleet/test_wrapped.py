@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.desk.ground.capabilities import abilities_of, differ
+from broker.desk.ground.capabilities import differ, read_capabilities
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
@@ -200,9 +200,9 @@ async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(service: Service)
 def test_capabilities_are_read_whatever_they_are() -> None:
     junk: list[dict[str, Any] | None] = [None, {}, {"mechanisms": None}, {"mechanisms": [1, {}, {"name": 3}]}, {"mechanisms": "x"}]
     for said in junk:
-        read = abilities_of(said)
+        read = read_capabilities(said)
         assert (read.modes, read.mechanisms, read.why_not("htb")) == (None, None, None)
-    read = abilities_of({"mechanisms": ["pacing", {"name": "fq", "available": "yes"}], "modes": ["managed", 4]})
+    read = read_capabilities({"mechanisms": ["pacing", {"name": "fq", "available": "yes"}], "modes": ["managed", 4]})
     assert read.available() == ["pacing"] and read.modes == frozenset({"managed"})
     assert read.why_not("pacing") is None and read.why_not("fq") and read.why_not("htb")
 

@@ -16,10 +16,10 @@ from broker.core.network import Link
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Admit, Ask, Quote
 from broker.desk.ground.batch import Batch, LockedCalendars, NotLocked
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.service.rehearsal import InProcess, Rehearsal, rehearse
 from broker.jobs.pool import Pool
 from broker.planners.signature import never
@@ -30,19 +30,19 @@ POLICY = Policy()
 LINKS = [Link("L1", "A", "B", 10**9), Link("L2", "A", "C", 10**9), Link("L3", "C", "B", 4 * 10**8)]
 
 
-def _books(random: Random) -> Books:
-    books = Books()
-    books.adopt(1, {link.id: LinkRecord(link, None, 0, 1, ()) for link in LINKS})
-    for calendar in books.calendars.values():
+def _replica(random: Random) -> Replica:
+    replica = Replica()
+    replica.adopt(1, {link.id: LinkRecord(link, None, 0, 1, ()) for link in LINKS})
+    for calendar in replica.calendars.values():
         for _ in range(random.randrange(30)):
             begin = START_US + random.randrange(100) * US_PER_S
             calendar.book(begin, begin + random.randrange(1, 9) * US_PER_S, random.randrange(1, 10) * 10**7)
-    books.calendars = LockedCalendars(books.calendars)
-    return books
+    replica.calendars = LockedCalendars(replica.calendars)
+    return replica
 
 
-def _rehearsal(command: Any, books: Books) -> Rehearsal:
-    return Rehearsal(command, books, dict.fromkeys(books.calendars, 0), {}, START_US, POLICY)
+def _rehearsal(command: Any, replica: Replica) -> Rehearsal:
+    return Rehearsal(command, replica, dict.fromkeys(replica.calendars, 0), {}, START_US, POLICY)
 
 
 def _ask(random: Random, number: int, **more: Any) -> Ask:
@@ -89,22 +89,22 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
     random = Random(13)
     async with _pool() as pool:
         for number in range(3):
-            books = _books(random)
+            replica = _replica(random)
             commands = [
                 Quote(_ask(random, number), ["vbls", "fbls", "alap", "optimal"], POLICY),
                 Admit([replace(_ask(random, n, planner="optimal"), volume_bytes=10**7 * (n + 1)) for n in range(3)], "me", POLICY),
             ]
             for command in commands:
-                rehearsal = _rehearsal(command, books)
+                rehearsal = _rehearsal(command, replica)
                 async with InProcess().turn("me") as here:
                     expected = await here(rehearsal)
                 assert await _ask_pool(pool, rehearsal) == expected
         # Of a link that is not locked nothing may be planned on there either, and the process is as good as before.
-        books.calendars = LockedCalendars({"L1": books.calendars["L1"]})
+        replica.calendars = LockedCalendars({"L1": replica.calendars["L1"]})
         with pytest.raises(NotLocked):
-            await _ask_pool(pool, _rehearsal(commands[0], books))
-        # What changes in the books arrives.
-        other = _books(random)
+            await _ask_pool(pool, _rehearsal(commands[0], replica))
+        # What changes in the replica arrives.
+        other = _replica(random)
         other.adopt(2, {link.id: LinkRecord(replace(link, capacity_bps=10**6), None, 0, 2, ()) for link in LINKS})
         other.calendars = LockedCalendars(other.calendars)
         rehearsal = _rehearsal(commands[0], other)
@@ -112,13 +112,13 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
 
 
 async def test_what_takes_too_long_or_too_much_is_stopped_and_the_next_gets_a_new_process() -> None:
-    books = _books(Random(1))
-    quote = _rehearsal(Quote(_ask(Random(1), 1), ["vbls"], POLICY), books)
+    replica = _replica(Random(1))
+    quote = _rehearsal(Quote(_ask(Random(1), 1), ["vbls"], POLICY), replica)
     async with _pool(1.0) as pool:
         first = await _patiently(pool, quote)
         for command in (Endless(), Greedy()):
             with pytest.raises(Problem) as stopped:
-                await _ask_pool(pool, _rehearsal(command, books))
+                await _ask_pool(pool, _rehearsal(command, replica))
             assert stopped.value.code == "planning-budget"
             assert stopped.value.more["retry_after_s"] and "/v1/plans" in stopped.value.detail
             assert await _patiently(pool, quote) == first
@@ -136,7 +136,7 @@ async def _patiently(pool: Pool, rehearsal: Rehearsal) -> Any:
 
 
 async def test_a_spent_budget_is_an_answer_for_each_planner() -> None:
-    rehearsal = _rehearsal(Quote(_ask(Random(2), 1), ["vbls", "optimal"], POLICY), _books(Random(2)))
+    rehearsal = _rehearsal(Quote(_ask(Random(2), 1), ["vbls", "optimal"], POLICY), _replica(Random(2)))
     calls = iter([False, True, True])
     answers = rehearse(rehearsal, lambda: next(calls, True)).outcome
     assert not isinstance(answers["vbls"], Problem) or answers["vbls"].code == "infeasible"
@@ -144,11 +144,11 @@ async def test_a_spent_budget_is_an_answer_for_each_planner() -> None:
 
 
 async def test_callers_take_turns_for_a_place() -> None:
-    books = _books(Random(3))
+    replica = _replica(Random(3))
     order: list[str] = []
 
     async def quote(name: str) -> None:
-        await _ask_pool(pool, _rehearsal(Quote(_ask(Random(3), 1), ["vbls"], POLICY), books), name[0])
+        await _ask_pool(pool, _rehearsal(Quote(_ask(Random(3), 1), ["vbls"], POLICY), replica), name[0])
         order.append(name)
 
     async with _pool() as pool:

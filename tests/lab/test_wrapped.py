@@ -131,8 +131,8 @@ def test_a_command_that_fails_a_supervisor_that_is_killed_and_a_transfer_that_is
     def upload(port: int) -> str:
         return f"curl -sS -T {file} http://{lab.to}:{port}/x"
 
-    books = [lab.book(SIZE, rate_max_bps=RATE, label=name) for name in ("fails", "killed", "cancelled", "interrupted", "missing")]
-    failing, killed, cancelled, interrupted, absent = books
+    replica = [lab.book(SIZE, rate_max_bps=RATE, label=name) for name in ("fails", "killed", "cancelled", "interrupted", "missing")]
+    failing, killed, cancelled, interrupted, absent = replica
     fails = lab.exec(failing, ["sh", "-c", f"curl -sS -T {lab.file(300_000)} http://{lab.to}:{HTTP_PORT + 20}/x; exit 7"])
     dies = lab.exec(killed, ["sh", "-c", f"{upload(HTTP_PORT + 21)}; true"])
     goes = lab.exec(cancelled, ["sh", "-c", f"trap 'exit 5' TERM; {upload(HTTP_PORT + 22)} & wait"])
@@ -235,13 +235,13 @@ def _fifty(lab: Rig) -> tuple[list[float], float]:
     file = lab.file(size)
     # Fifty programs at the same instant would show the scheduler of this machine: one every 61.337 ms, which is no multiple of anything.
     begins = [format_time(start + 61_337 * number) for number in range(MANY)]
-    books = [lab.book(size, rate_max_bps=EACH, not_before=at) for at in begins]
+    replica = [lab.book(size, rate_max_bps=EACH, not_before=at) for at in begins]
     running = [
         lab.exec(booked, ["curl", "-sS", "-T", str(file), f"http://{lab.to}:{first + number}/x"], stderr=subprocess.DEVNULL)
-        for number, booked in enumerate(books)
+        for number, booked in enumerate(replica)
     ]
     assert [process.wait(120) for process in running] == [0] * MANY
-    done = [lab.ended(booked["id"]) for booked in books]
+    done = [lab.ended(booked["id"]) for booked in replica]
     rows = [row for row in lab.trace() if row.time_us > start]
     assert {t["state"] for t in done} == {"FINISHED"}
     off = [deviation(rows, t, range(first + n, first + n + 1)) for n, t in enumerate(done)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PS as a fluid against packets, one after the other; against queueing theory; and its books balance."""
+"""PS as a fluid against packets, one after the other; against queueing theory; and its replica balance."""
 
 import heapq
 from collections.abc import Sequence

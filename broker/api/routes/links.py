@@ -162,8 +162,8 @@ async def _decided(broker: Broker, command: Alone[LinkChange], preview: bool) ->
 
 
 def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
-    """After a change by our own desk, whose books have the network as the change left it."""
-    return render.link(record, broker.desk.books.network.reverse(record.link.id))
+    """After a change by our own desk, whose replica has the network as the change left it."""
+    return render.link(record, broker.desk.replica.network.reverse(record.link.id))
 
 
 def _changed(broker: Broker, changed: LinkChange, preview: bool, status: int = 200, more: dict[str, Any] | None = None) -> Response:

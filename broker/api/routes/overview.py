@@ -79,15 +79,15 @@ def _endangered(item: Endangered) -> render.Json:
 
 
 async def _links(broker: Broker, now_us: int) -> render.Json:
-    loads = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
-    books = await broker.lookout.books()
+    loads = {load.link_id: load.shares[0] for load in await broker.link_load.load(now_us, now_us + 1, 1)}
+    replica = await broker.link_load.replica()
     busiest = sorted(loads, key=lambda link_id: (-(loads[link_id] or 0.0), link_id))[:_BUSIEST]
     rows = []
     for link_id in busiest:
-        record = books.records.get(link_id)
+        record = replica.records.get(link_id)
         if record is None:  # gone since
             continue
-        calendar = books.calendars[link_id]
+        calendar = replica.calendars[link_id]
         capacity = calendar.capacity_at(now_us)
         rows.append({
             "id": link_id,
@@ -120,6 +120,6 @@ async def load(
         end_us = begin_us + 1
     else:
         begin_us, end_us = span(max(begin or now_us, now_us), end, now_us, least_us=steps)
-    found = await broker.lookout.load(begin_us, end_us, steps)
+    found = await broker.link_load.load(begin_us, end_us, steps)
     links = [{"id": link_id, "shares": shares} for link_id, shares in found]
     return render.answer({"begin": format_time(begin_us), "end": format_time(end_us), "steps": steps, "links": links})

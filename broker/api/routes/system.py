@@ -41,7 +41,7 @@ async def readyz(broker: BrokerDependency) -> Response:
 async def metrics(broker: BrokerDependency) -> Response:
     async def look() -> bytes:
         now_us = broker.clock()
-        shares = {load.link_id: load.shares[0] for load in await broker.lookout.load(now_us, now_us + 1, 1)}
+        shares = {load.link_id: load.shares[0] for load in await broker.link_load.load(now_us, now_us + 1, 1)}
         async with broker.database.transaction() as connection:
             return await broker.metrics.exposition(connection, now_us, broker.settings.agent_lost_s * US_PER_S, shares)
 

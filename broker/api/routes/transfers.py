@@ -104,7 +104,7 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
         return Admit(asked, caller.id, broker.policy, key, allowance=broker.allowance(caller))
     if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
         raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
-    links = asked_links(preempting, broker.desk.books)
+    links = asked_links(preempting, broker.desk.replica)
     highest = max(item.priority for item in preempting)
     async with broker.database.transaction() as connection:
         candidates = await transfers.displaceable(connection, links, highest, broker.clock())
@@ -149,7 +149,7 @@ async def submit(
     if isinstance(result, Problem):
         raise result
     headers = {"Location": f"/v1/transfers/{result.id}", "ETag": etag(result.revision)}
-    return render.answer(render.transfer(result, broker.desk.books.records), 201, headers)
+    return render.answer(render.transfer(result, broker.desk.replica.records), 201, headers)
 
 
 @router.post("/transfers/batch", response_model=BatchOut, responses=REFUSALS, openapi_extra=_BATCH)
@@ -179,7 +179,7 @@ async def submit_batch(
         items.clear()
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
-    records = broker.desk.books.records
+    records = broker.desk.replica.records
     said: list[Any] = []
     for begin in range(0, len(results), _AT_ONCE):
         said += [render.batch_item(result, records) for result in results[begin : begin + _AT_ONCE]]
@@ -193,7 +193,7 @@ async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) ->
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
     asked = await _judged([ask(body, "quote")], broker, caller)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))
-    records = broker.desk.books.records
+    records = broker.desk.replica.records
     shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
     return render.answer({"quotes": shown})
 
@@ -358,10 +358,10 @@ async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Rea
 async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, preview: bool = False) -> Response:
     present = await _may_change(broker, caller, command.transfer_id)
     if not preview:
-        return _answer(await broker.desk.submit(cast(Command[Transfer], command)), broker.desk.books.records)
+        return _answer(await broker.desk.submit(cast(Command[Transfer], command)), broker.desk.replica.records)
     foreseen = await broker.desk.foresee(cast(Command[Transfer], command))
     freed = released_parts(present.segments, foreseen.result.segments) if isinstance(command, End | Pause) else ()
-    return render.answer(render.preview(foreseen, freed, broker.desk.books.records))
+    return render.answer(render.preview(foreseen, freed, broker.desk.replica.records))
 
 
 async def _changed(broker: Broker, caller: Principal, found: Transfer, known: str, wait_s: float) -> Transfer:

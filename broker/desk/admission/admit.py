@@ -17,12 +17,12 @@ from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.chains.vifi_chains import TAKES_TURNS, link_turns
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.limits import NOBODY, Account, refuse_more, refuse_plan, refuse_stranger, refuse_wish
 from broker.desk.ground.modes import mode_of
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Changes, Question
 from broker.desk.planning.plan import (
     booking_planner,
@@ -107,8 +107,8 @@ class Admit:
         made_here = {self.asks[index].id for index in turn}
         return {ask.after for index in turn if (ask := self.asks[index]).after is not None} - made_here
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links([self.asks[index] for index in self._turn()], books)
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        return asked_links([self.asks[index] for index in self._turn()], replica)
 
     def decide(self, batch: Batch) -> list[Transfer | Problem | None]:
         """As far as there is time in this transaction, and the first of them at any rate."""
@@ -185,14 +185,14 @@ class Admit:
             refuse_ask(ask, batch, self.account)
             refuse_more(self.account, batch)
             mode, asked = asked_of(ask, batch)
-            request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
+            request = request_of(asked, mode, self.policy, batch.replica.network, batch.now_us)
             planner = booking_planner(ask.planner)
         except Problem as problem:
             return problem
         answer = planned(request, planner, batch)
         if isinstance(answer, Plan):
             return self._book_allowed(ask, mode, request, answer, batch)
-        return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.books.network))
+        return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.replica.network))
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
@@ -207,7 +207,7 @@ class Admit:
                 refuse_ask(ask, batch, self.account)
                 refuse_more(self.account, batch, len(wanted))
                 mode, _ = asked_of(ask, batch)
-                wanted.append((index, mode, request_of(ask, mode, self.policy, batch.books.network, batch.now_us)))
+                wanted.append((index, mode, request_of(ask, mode, self.policy, batch.replica.network, batch.now_us)))
             except Problem as problem:
                 results[index] = problem
         planner = joint_planner(asks[0].planner)
@@ -234,7 +234,7 @@ class Admit:
             batch.add(transfer, self.owner)
         results.update(admitted)
         for index, mode, request, refusal in refusals:
-            question = question_of(asks[index], mode, self.policy, batch.books.network)
+            question = question_of(asks[index], mode, self.policy, batch.replica.network)
             results[index] = refused(request, planner, refusal, batch, question)
         return [results[index] for index in range(len(asks))]
 
@@ -319,11 +319,11 @@ class Quote(Unkeyed):
     def transfer_ids(self) -> Iterable[str]:
         return () if self.ask.after is None else (self.ask.after,)
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links([self.ask], books, self.planners)
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        return asked_links([self.ask], replica, self.planners)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
-        network = batch.books.network
+        network = batch.replica.network
         refuse_ask(self.ask, batch, self.account)
         refuse_more(self.account, batch)
         mode, asked = asked_of(self.ask, batch)
@@ -347,17 +347,17 @@ class Quote(Unkeyed):
         return {name: answers[name] for name in self.planners}
 
 
-def asked_links(asks: Iterable[Ask], books: Books, planners: Sequence[str] = ()) -> set[str]:
+def asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[str] = ()) -> set[str]:
     """Every link that plans for the asks may book; `planners`: in place of the one that each ask names."""
     found: set[str] = set()
     alike: set[tuple[Any, ...]] = set()
     for ask in asks:
-        not_before = max(ask.not_before_us or 0, books.looked_us)
+        not_before = max(ask.not_before_us or 0, replica.looked_us)
         rates = _fixed_rates(ask, not_before) if not _FIXED_RATE.isdisjoint(planners or (ask.planner,)) else frozenset()
         key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
         if key not in alike:
             alike.add(key)
-            found |= routed_links(books, *key)
+            found |= routed_links(replica, *key)
     return found
 
 
@@ -380,7 +380,7 @@ def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
 
     Raises Problem naming the field.
     """
-    mode = mode_of(ask, batch.books)
+    mode = mode_of(ask, batch.replica)
     if ask.after is None:
         # Those that take turns are chained where they meet (`turns`); the signal says how.
         if ask.signal is not None and ask.planner != TAKES_TURNS:

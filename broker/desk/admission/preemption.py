@@ -16,9 +16,9 @@ from broker.core.units import FOREVER_US, format_time
 from broker.desk.admission.admit import Admit, Ask, asked_links, asked_of, request_of
 from broker.desk.chains.overrun import can_move
 from broker.desk.ground.batch import Batch, summary
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.limits import refuse_plan
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.lifecycle.transitions import end, released_parts
 from broker.desk.planning.plan import planned, planner_named
 from broker.desk.planning.replan import book_rest, lead_of, plannable_links, waiting
@@ -37,11 +37,11 @@ class AdmitByPreemption(Admit):
     def transfer_ids(self) -> Iterable[str]:
         return {*self.candidates, *Admit.transfer_ids(self)}
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
-        wanted = asked_links(self.asks, books)
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        wanted = asked_links(self.asks, replica)
         for transfer_id in self.candidates:
             if (victim := found.get(transfer_id)) is not None:
-                wanted |= plannable_links(books, victim)
+                wanted |= plannable_links(replica, victim)
         return wanted
 
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
@@ -56,8 +56,8 @@ class AdmitByPreemption(Admit):
         if not ask.preempt or not isinstance(result, Problem) or result.code != "infeasible":
             return result
         mode, asked = asked_of(ask, batch)
-        request = request_of(asked, mode, self.policy, batch.books.network, batch.now_us)
-        links = asked_links([ask], batch.books)
+        request = request_of(asked, mode, self.policy, batch.replica.network, batch.now_us)
+        links = asked_links([ask], batch.replica)
         candidates = [
             victim
             for transfer_id in self.candidates

@@ -60,7 +60,7 @@ def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
     """Move all of its plan earlier, so that it begins at `begin_us` (or at the next slot of its links), at the same rates on the same
     paths. False, with everything as it was, where it has begun, is unheard, would not be earlier or does not fit as a whole.
     """
-    links = batch.books.network.links
+    links = batch.replica.network.links
     ahead = [s for s in transfer.segments if s.begin_us >= transfer.plan_from_us]
     used = {link_id for segment in ahead for link_id in segment.path}
     if not ahead or not used <= links.keys() or transfer.unheard_us is not None:

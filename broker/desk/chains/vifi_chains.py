@@ -33,6 +33,6 @@ def _meet(ahead: Transfer, behind: Transfer, batch: Batch, margin_us: int) -> bo
     shared = ahead.links() & behind.links()
     if not shared or ahead.finish_us is None or behind.start_us is None:
         return False
-    slots = (batch.books.records[link_id].link.slot_us for link_id in shared)
+    slots = (batch.replica.records[link_id].link.slot_us for link_id in shared)
     touching = round_up(ahead.finish_us + margin_us, max(slots))
     return ahead.finish_us <= behind.start_us <= touching

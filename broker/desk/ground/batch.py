@@ -14,8 +14,8 @@ from broker.core.request import Request
 from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
-from broker.desk.ground.calendars import Booking, Books, Journal, given_back
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Booking, Journal, Replica, given_back
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
 from broker.store import bookings, events, hosts, token_use, transfers
@@ -78,22 +78,22 @@ class Claim(NamedTuple):
 
 
 class Batch:
-    """The working set of one transaction. Commands read `books` and `transfers`, and call the methods below; nothing else has effects."""
+    """The working set of one transaction. Commands read `replica` and `transfers`, and call the methods below; nothing else has effects."""
 
     def __init__(
-        self, books: Books, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int, *, rehearsed: bool = False
+        self, replica: Replica, heads: Mapping[str, int], found: dict[str, Transfer], now_us: int, *, rehearsed: bool = False
     ) -> None:
-        self.books = books
+        self.replica = replica
         self.transfers = found
         self.now_us = now_us
         self.rehearsed = rehearsed  # a preview: nothing of this will be written
         self.heads = dict(heads)
-        every_link = len(heads) >= len(books.calendars)
+        every_link = len(heads) >= len(replica.calendars)
         self.calendars: Mapping[str, Calendar] = (
-            books.calendars if every_link else LockedCalendars({link_id: books.calendars[link_id] for link_id in heads})
+            replica.calendars if every_link else LockedCalendars({link_id: replica.calendars[link_id] for link_id in heads})
         )
         self.touched: set[str] = set()  # hosts whose assignments changed
-        self.journal = Journal(books.calendars)
+        self.journal = Journal(replica.calendars)
         self.noted: list[tuple[str, int | None]] = []  # what commands added or changed: (transfer, its finish before)
         self.pulled: set[str] = set()  # transfers pulled forward: what that frees is not news to whoever pulls them
         self._owners: list[str] = []  # transfer of each journal entry
@@ -161,7 +161,7 @@ class Batch:
 
     def slot_boundary(self, path: Sequence[str], instant_us: int) -> int:
         for link_id in path:
-            record = self.books.records.get(link_id)
+            record = self.replica.records.get(link_id)
             if record is not None:
                 instant_us = round_up(instant_us, record.link.slot_us)
         return instant_us
@@ -204,7 +204,7 @@ class Batch:
 
     def use(self, owner: str) -> Use:
         """What the token has by now."""
-        return self.books.uses.get(owner, NOTHING).plus(self._claimed.get(owner, NOTHING))
+        return self.replica.uses.get(owner, NOTHING).plus(self._claimed.get(owner, NOTHING))
 
     def event(self, event: Event) -> None:
         self._events.append(event)
@@ -261,7 +261,7 @@ class Batch:
         self.uses = await token_use.add(connection, changes)
         for owner, allowance in self.checked.items():
             if owner in self.uses and self.uses[owner] != self.use(owner) and not allowance.covers(self.uses[owner]):
-                self.books.watched.add(owner)
+                self.replica.watched.add(owner)
                 raise Doubted(owner)
 
     async def explain_refusals(self, connection: AsyncConnection) -> None:

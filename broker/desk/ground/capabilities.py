@@ -9,7 +9,7 @@ from broker.core.transfer import Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Abilities:
+class Capabilities:
     """`modes`: those it carries out; `mechanisms`: name -> why not, "" where it can. None: the agent did not say."""
 
     modes: frozenset[str] | None = None
@@ -29,27 +29,27 @@ class Abilities:
         return [name for name, reason in (self.mechanisms or {}).items() if not reason]
 
 
-UNKNOWN = Abilities()
+UNKNOWN = Capabilities()
 
 
-def abilities_of(capabilities: Mapping[str, Any] | None) -> Abilities:
+def read_capabilities(capabilities: Mapping[str, Any] | None) -> Capabilities:
     """Agents report mechanisms as [{name, available, reason}]; those before 0.4 as a list of names. Anything else says nothing."""
     said = capabilities or {}
     modes, mechanisms = said.get("modes"), said.get("mechanisms")
     known_modes = frozenset(mode for mode in modes if isinstance(mode, str)) if isinstance(modes, list) else None
     if not isinstance(mechanisms, list):
-        return Abilities(known_modes or None)
+        return Capabilities(known_modes or None)
     reasons: dict[str, str] = {}
     for item in mechanisms:
         if isinstance(item, str):
             reasons[item] = ""
         elif isinstance(item, dict) and isinstance(item.get("name"), str):
             reasons[item["name"]] = "" if item.get("available") is True else str(item.get("reason") or "it says no reason")[:500]
-    return Abilities(known_modes or None, reasons or None)
+    return Capabilities(known_modes or None, reasons or None)
 
 
 def differ(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
     """Does what admission looks at differ? Reasons may be worded anew every time: they do not count."""
-    was, now = abilities_of(before), abilities_of(after)
+    was, now = read_capabilities(before), read_capabilities(after)
     same_mechanisms = set(was.mechanisms or {}) == set(now.mechanisms or {}) and was.available() == now.available()
     return was.modes != now.modes or not same_mechanisms

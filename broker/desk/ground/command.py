@@ -9,8 +9,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.limits import NOBODY, Account
+from broker.desk.ground.replica import Replica
 from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
@@ -38,7 +38,7 @@ class Command(Protocol[Result_co]):
         """Transfers that it reads or changes."""
         ...
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         """Links that it may book or release, beside those of the transfers it names."""
         ...
 
@@ -116,7 +116,7 @@ class Unkeyed:
     key: Key | None = None
     account: Account = NOBODY
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return set()
 
     def answer(self, result: Any) -> Any:

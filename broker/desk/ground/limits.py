@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a token may have at once, checked where it is booked: in the batch's transaction, so that two requests do not pass together.
 
-What a token has is known from what the last transaction left (`Books.uses`), and whether that was still true is seen when this one adds to
+What a token has is known from what the last transaction left (`Replica.uses`), and whether that was still true is seen when this one adds to
 it (`Batch.write`). So admission pays for one statement, and two desks do not wait for each other before they write. Nobody is refused by
 what may have changed since: `Doubted` begins anew with what the database says. What the broker itself books anew is a promise, and passes.
 """
@@ -109,7 +109,7 @@ def _refuse_volume(account: Account, batch: Batch, more: int, pending: int) -> N
 
 def _doubt(account: Account, batch: Batch) -> None:
     """Before anybody is refused by it: what the token has must have been read in this transaction."""
-    batch.books.watched.add(account.owner)
+    batch.replica.watched.add(account.owner)
     if account.owner not in batch.counted:
         raise Doubted(account.owner)
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from broker.core.request import Options
 from broker.core.transfer import Mode
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.capabilities import UNKNOWN
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 
 # What the sender's own process does to its own writes cannot be done to somebody else's.
 _OWN_SENDER_ONLY = "userland"
@@ -48,23 +48,23 @@ class Asked(Protocol):
     def unfit(self) -> Problem | None: ...
 
 
-def mode_of(ask: Asked, books: Books) -> Mode:
+def mode_of(ask: Asked, replica: Replica) -> Mode:
     """The mode asked for, else `managed` when two agents can move a named file, else `reserve`. Raises Problem naming the field."""
     for name, node in (("source", ask.source), ("destination", ask.destination)):
-        if node in books.drained:
+        if node in replica.drained:
             raise Problem.of_field(name, f"host {node!r} is drained: it finishes what it has and takes nothing new", "conflict")
-    both_hosts = ask.source in books.hosts and ask.destination in books.hosts
+    both_hosts = ask.source in replica.hosts and ask.destination in replica.hosts
     has_file = bool(ask.payload and ask.payload.get("path"))
     mode = Mode(ask.mode) if ask.mode is not None else Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
     if mode is Mode.RESERVE:
         return mode
-    _refuse_strangers(ask, mode, books)
+    _refuse_strangers(ask, mode, replica)
     if mode is Mode.MANAGED and not has_file:
         raise Problem.of_field("payload.path", "a managed transfer needs the file to send, relative to the sender's served folder")
     if mode is Mode.OBSERVED:
-        _check_match(ask, books)
+        _check_match(ask, replica)
     refuse_unmanageable(mode, ask.duration_us, ask.options)
-    _check_abilities(ask, mode, books)
+    _check_capabilities(ask, mode, replica)
     if ask.unfit is not None:
         raise ask.unfit
     return mode
@@ -80,22 +80,22 @@ def refuse_unmanageable(mode: Mode, duration_us: int | None, options: Options) -
         raise Problem.of_field("split", _ONE_PATH[mode], "unsupported")
 
 
-def _refuse_strangers(ask: Asked, mode: Mode, books: Books) -> None:
+def _refuse_strangers(ask: Asked, mode: Mode, replica: Replica) -> None:
     """An agent is needed where the data leaves; at the other end only where the agents move it themselves."""
     ends = [("source", ask.source)] + ([("destination", ask.destination)] if mode is Mode.MANAGED else [])
     for name, node in ends:
-        if node not in books.hosts:
+        if node not in replica.hosts:
             article = "an" if mode is Mode.OBSERVED else "a"
             raise Problem.of_field(name, f"{article} {mode} transfer needs an enrolled host, {node!r} is none")
 
 
-def _check_match(ask: Asked, books: Books) -> None:
+def _check_match(ask: Asked, replica: Replica) -> None:
     match: Mapping[str, Any] | None = (ask.payload or {}).get("match")
     if not match:
         detail = "an observed transfer needs to know its packets: protocol, address, source_ports, destination_ports"
         raise Problem.of_field("payload.match", detail)
     address = match.get("address")
-    if address is None and ask.destination not in books.hosts:
+    if address is None and ask.destination not in replica.hosts:
         detail = f"{ask.destination!r} is no enrolled host whose address is known; give the IP address that the packets go to"
         raise Problem.of_field("payload.match.address", detail)
     if address is not None:
@@ -115,9 +115,9 @@ def _check_ports(name: str, ports: str | None) -> None:
         raise Problem.of_field(name, f"{ports!r}: want a port from 1 to 65535, or FIRST-LAST in that order")
 
 
-def _check_abilities(ask: Asked, mode: Mode, books: Books) -> None:
+def _check_capabilities(ask: Asked, mode: Mode, replica: Replica) -> None:
     """The host that sends holds the rate: its agent has said what it can."""
-    can = books.abilities.get(ask.source, UNKNOWN)
+    can = replica.capabilities.get(ask.source, UNKNOWN)
     if not can.carries_out(mode):
         detail = f"the agent on {ask.source!r} carries out {', '.join(sorted(can.modes or ()))} only; a newer bwb-agent may do more"
         raise Problem.of_field("mode", detail, "unsupported")

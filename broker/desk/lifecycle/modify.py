@@ -11,12 +11,12 @@ from broker.core.transfer import Mode, State
 from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.chains.overrun import first_in_line
 from broker.desk.ground.batch import Batch, summary
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.limits import NOBODY, Account, refuse_wish
 from broker.desk.ground.modes import refuse_unmanageable
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.planning.plan import routes
 from broker.desk.planning.replan import Wanted, book_rest, lead_of, plan_rest, plannable_links, request_rest, waiting
 from broker.store.transfers import Transfer
@@ -59,9 +59,9 @@ class OneTransfer(Unkeyed):
 class Replanning(OneTransfer):
     """A command that may book other paths than the present plan takes."""
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
-        return set() if transfer is None else plannable_links(books, transfer)
+        return set() if transfer is None else plannable_links(replica, transfer)
 
 
 def refuse_unheard(transfer: Transfer) -> None:
@@ -102,13 +102,13 @@ class Change(Replanning):
     options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
     account: Account = NOBODY  # of whoever asks for it
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
         if transfer is None:
             return set()
         given = {name: value for name in _CHOOSING if (value := getattr(self, name)) is not _ABSENT and value is not None}
         changed = replace(transfer, options=self._options(transfer), **given)
-        return plannable_links(books, transfer) | plannable_links(books, changed)
+        return plannable_links(replica, transfer) | plannable_links(replica, changed)
 
     def _options(self, transfer: Transfer) -> Options:
         return replace(transfer.options, **self.options) if self.options else transfer.options
@@ -116,7 +116,7 @@ class Change(Replanning):
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
         before = summary(transfer)
-        wanted = self._wanted(transfer, batch.books.network)
+        wanted = self._wanted(transfer, batch.replica.network)
         asked = {name: value for name in _WISHES if (value := getattr(wanted, name)) != getattr(transfer, name)}
         refuse_wish(self.account, batch.now_us, **asked)
         booked_anew = any(getattr(wanted, name) != getattr(transfer, name) for name in _BOOKED)
@@ -225,7 +225,7 @@ class BookRest(Replanning):
         if transfer.paused or transfer.volume_bytes is None:
             return transfer
         before = summary(transfer)
-        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
+        paths = routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
         rate_max = self.achieved_bps or transfer.rate_max_bps
         left = transfer.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
         missing = self.policy.with_margin(max(left, 1), rate_max, paths)

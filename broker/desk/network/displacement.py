@@ -203,7 +203,7 @@ def _is_over(transfer: Transfer) -> bool:
 
 def _lacks(batch: Batch, link_id: str, capacity: Sequence[Step]) -> bool:
     """Is more booked on the link than it would have?"""
-    trial = batch.books.calendars[link_id].copy()
+    trial = batch.replica.calendars[link_id].copy()
     trial.set_capacity(capacity)
     return trial.lowest(batch.now_us, FOREVER_US) < 0
 

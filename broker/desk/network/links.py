@@ -45,16 +45,16 @@ class CreateLinks(Alone[list[LinkRecord]]):
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> list[LinkRecord]:
         for link in self.links:
-            if link.id in batch.books.records:
+            if link.id in batch.replica.records:
                 raise Problem.of_field("id", f"there is a link {link.id!r} already", "exists")
         try:
             await bookings.insert_links(connection, self.links, batch.now_us)
         except bookings.LinkExists as exists:
             raise Problem.of_field("id", str(exists), "exists") from None
-        await batch.books.load_topology(connection)
+        await batch.replica.load_topology(connection)
         for link in self.links:
             batch.event(Event(batch.now_us, self.actor, "link.created", "link", link.id, None, document_of(link)))
-        return [batch.books.records[link.id] for link in self.links]
+        return [batch.replica.records[link.id] for link in self.links]
 
 
 @dataclass(slots=True)
@@ -122,8 +122,8 @@ class RemoveWindow(Alone[LinkChange]):
             raise Problem("not-found", f"link {self.link_id} has no window {self.window_id}")
         await bookings.delete_window(connection, self.link_id, self.window_id, batch.now_us)
         batch.event(Event(batch.now_us, self.actor, "window.removed", "link", self.link_id, {"id": self.window_id}, None))
-        await batch.books.load_topology(connection)
-        return LinkChange(batch.books.records[self.link_id])
+        await batch.replica.load_topology(connection)
+        return LinkChange(batch.replica.records[self.link_id])
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class DeleteLink(Alone[LinkChange]):
         before = give_back(batch, displaced)
         await bookings.delete_links(connection, [self.link_id], batch.now_us)
         batch.event(Event(batch.now_us, self.actor, "link.deleted", "link", self.link_id, document_of(record.link), None))
-        await batch.books.load_topology(connection)
+        await batch.replica.load_topology(connection)
         outcomes = await plan_anew(
             connection, batch, displaced, before, self.actor, self.policy, {self.link_id: f"link {self.link_id} was deleted"}
         )
@@ -160,7 +160,7 @@ class RemoveHost(Alone[None]):
     actor: str
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> None:
-        nic = [link_id for link_id, record in batch.books.records.items() if record.host == self.host]
+        nic = [link_id for link_id, record in batch.replica.records.items() if record.host == self.host]
         if await hosts.get(connection, self.host) is None:
             raise Problem("not-found", f"host {self.host!r} is not enrolled")
         holding = await live_on(connection, nic, batch.now_us)
@@ -176,11 +176,11 @@ class RemoveHost(Alone[None]):
         for token in await access.revoke_enrolments(connection, batch.now_us, host=self.host):
             batch.event(Event(batch.now_us, self.actor, "enrolment_token.revoked", "host", self.host, None, {"id": token.id}))
         batch.event(Event(batch.now_us, self.actor, "host.removed", "host", self.host, None, None))
-        await batch.books.load_topology(connection)
+        await batch.replica.load_topology(connection)
 
 
 def find(batch: Batch, link_id: str, revision: int | None = None) -> LinkRecord:
-    record = batch.books.records.get(link_id)
+    record = batch.replica.records.get(link_id)
     if record is None:
         raise Problem("not-found", f"there is no link {link_id!r}")
     if revision is not None and revision != record.revision:
@@ -211,6 +211,6 @@ async def change_one(
     refuse_to_break(displaced, replan)
     before = give_back(batch, displaced)
     await write()
-    await batch.books.load_topology(connection)
+    await batch.replica.load_topology(connection)
     outcomes = await plan_anew(connection, batch, displaced, before, actor, policy)
-    return LinkChange(batch.books.records[link.id], outcomes)
+    return LinkChange(batch.replica.records[link.id], outcomes)

@@ -52,15 +52,15 @@ class PutTopology(Alone[TopologyChange]):
     nodes: Sequence[Node] | None = None  # what is known of nodes; None: as it is
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> TopologyChange:
-        books = batch.books
-        if self.revision is not None and self.revision != books.topology_version:
+        replica = batch.replica
+        if self.revision is not None and self.revision != replica.topology_version:
             raise Problem(
                 "precondition-failed",
-                f"the topology is at revision {books.topology_version} now; read it again",
-                {"revision": books.topology_version},
+                f"the topology is at revision {replica.topology_version} now; read it again",
+                {"revision": replica.topology_version},
             )
-        self._refuse_nics(books.records)
-        present = {link_id: record for link_id, record in books.records.items() if record.host is None}
+        self._refuse_nics(replica.records)
+        present = {link_id: record for link_id, record in replica.records.items() if record.host is None}
         # A link keeps its windows: documents do not speak of them.
         wanted = {
             link.id: replace(link, windows=present[link.id].link.windows) if link.id in present else link for link in self.links
@@ -85,9 +85,9 @@ class PutTopology(Alone[TopologyChange]):
         self._note(batch, present, created, changed, deleted)
         if self.nodes is not None and await self._write_nodes(connection, self.nodes, batch):
             await bookings.bump_topology(connection)
-            await books.load_topology(connection)
+            await replica.load_topology(connection)
         if created or changed or deleted:
-            await books.load_topology(connection)
+            await replica.load_topology(connection)
             await self._adopt(connection, batch, created)
         outcomes = await plan_anew(connection, batch, displaced, before, self.actor, self.policy, gone)
         return TopologyChange(
@@ -95,9 +95,9 @@ class PutTopology(Alone[TopologyChange]):
             changed=[link.id for link in changed],
             deleted=deleted,
             unchanged=len(present) - len(changed) - len(deleted),
-            cut_off=_cut_off(books.records),
+            cut_off=_cut_off(replica.records),
             outcomes=outcomes,
-            revision=books.topology_version,
+            revision=replica.topology_version,
         )
 
     async def _write_nodes(self, connection: AsyncConnection, given: Sequence[Node], batch: Batch) -> bool:
@@ -135,9 +135,9 @@ class PutTopology(Alone[TopologyChange]):
 
     async def _adopt(self, connection: AsyncConnection, batch: Batch, created: Sequence[Link]) -> None:
         """Let new links be booked on in this very transaction; one that comes back has a ledger already."""
-        records = batch.books.records
+        records = batch.replica.records
         heads = {link.id: Head(records[link.id].version, records[link.id].revision) for link in created}
-        await batch.books.catch_up(connection, heads, batch.now_us)
+        await batch.replica.catch_up(connection, heads, batch.now_us)
         batch.heads.update({link_id: head.version for link_id, head in heads.items()})
 
     def _note(

@@ -55,7 +55,7 @@ def explained(
     """`problem` with `counter_offers` and `binding`, and what binds."""
     try:
         problem.more |= _offers(planner, request, batch, question)
-        where = binding(request, batch.books.network, batch.calendars)
+        where = binding(request, batch.replica.network, batch.calendars)
     except NotLocked:  # an offer over another path than those of the request: nothing is known of it here
         where = None
     if where is not None:
@@ -139,7 +139,7 @@ class _Bargain:
         return replace(late, deadline_us=deadline)
 
     def _counter_offer(self, request: Request) -> CounterOffer:
-        return counter_offer(self._planner, request, self._batch.books.network, self._batch.calendars, self._batch.spent)
+        return counter_offer(self._planner, request, self._batch.replica.network, self._batch.calendars, self._batch.spent)
 
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""
@@ -184,5 +184,5 @@ class _Bargain:
             return None
         if self._batch.spent():
             raise OutOfBudget
-        answer = self._planner.plan(request, self._batch.books.network, self._batch.calendars, fewest_rows=True)
+        answer = self._planner.plan(request, self._batch.replica.network, self._batch.calendars, fewest_rows=True)
         return answer if isinstance(answer, Plan) and answer.finish_us <= MAX_TIME_US else None

@@ -12,8 +12,8 @@ from broker.core.request import Options, Request
 from broker.core.segments import coalesced
 from broker.core.units import MAX_TIME_US
 from broker.desk.ground.batch import Batch, Heavy
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Question, explained
 from broker.planners import PLANNERS
 from broker.planners.optimal import Optimal
@@ -67,7 +67,7 @@ def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
     answer = batch.answers.plans.get(_key(planner, request)) if batch.answers.plans else None
     if answer is None:
         _refuse_heavy(planner, 1, batch)
-        network, calendars = batch.books.network, batch.calendars
+        network, calendars = batch.replica.network, batch.calendars
         answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
         if batch.answers.recording:
             batch.answers.plans[_key(planner, request)] = answer
@@ -79,7 +79,7 @@ def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Re
     if isinstance(answer, Refusal):
         return answer
     try:
-        verify(request, answer, batch.books.network.links, batch.calendars)
+        verify(request, answer, batch.replica.network.links, batch.calendars)
     except PlanRejected:
         if batch.answers.brought:
             raise Heavy from None  # it was right where it was made; others have booked since, or its begin has passed
@@ -98,7 +98,7 @@ def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: 
     answers: Sequence[Plan | Refusal | None] = [batch.answers.plans.get(key) for key in keys]
     if None in answers:
         _refuse_heavy(planner, len(requests), batch)
-        together = _equipped(planner, batch).plan_together(requests, batch.books.network, batch.calendars)  # type: ignore[attr-defined]
+        together = _equipped(planner, batch).plan_together(requests, batch.replica.network, batch.calendars)  # type: ignore[attr-defined]
         answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
         if batch.answers.recording:
             batch.answers.plans.update(zip(keys, made, strict=True))
@@ -127,7 +127,7 @@ def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, que
     errors = [{"field": said.field, "detail": said.detail}] if said.field else []
     more: dict[str, Any] = {"errors": errors}
     if said.code == "no_path":
-        network = batch.books.network
+        network = batch.replica.network
         both_known = request.source in network.nodes and request.destination in network.nodes
         return Problem("no-path" if both_known else "unknown-node", said.detail, more)
     if said.code == "unsupported":
@@ -156,7 +156,7 @@ def routes(network: Network, source: str, destination: str, options: Options) ->
 
 
 def routed_links(
-    books: Books,
+    replica: Replica,
     source: str,
     destination: str,
     options: Options,
@@ -170,7 +170,7 @@ def routed_links(
     `rates_bps`: those that a planner of fixed rates may need. Planners go around links that carry too little for a while, so the choice
     moves with time. What was not foreseen is seen when it is planned (`batch.NotLocked`), and then every link is locked.
     """
-    network = books.network
+    network = replica.network
     if options.path is not None:
         return {link_id for link_id in options.path if link_id in network.links}
     least = rate_min_bps or 1

@@ -12,10 +12,10 @@ from broker.core.transfer import Mode, State
 from broker.core.units import US_PER_S, format_time
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.limits import NOBODY, Account, refuse_rest
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Changes, Question
 from broker.desk.planning.plan import booking_planner, plan_or_refuse, routed_links, routes
 from broker.store.transfers import Transfer
@@ -58,11 +58,11 @@ class Wanted:
             self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
 
 
-def plannable_links(books: Books, transfer: Transfer) -> set[str]:
+def plannable_links(replica: Replica, transfer: Transfer) -> set[str]:
     """Every link that a new plan for the transfer may book."""
-    not_before = max(transfer.not_before_us, books.looked_us)
+    not_before = max(transfer.not_before_us, replica.looked_us)
     return routed_links(
-        books,
+        replica,
         transfer.source,
         transfer.destination,
         transfer.options,
@@ -83,7 +83,7 @@ def book_rest(
     # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
     wanted.planner = REST_PLANNER
     if ceiling_bps:
-        paths = routes(batch.books.network, transfer.source, transfer.destination, transfer.options)
+        paths = routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
         ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])
         wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
         if wanted.rate_min_bps is not None:
@@ -196,7 +196,7 @@ def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: i
         for name, value in changes.items():
             setattr(altered, name, value)
         if "volume_bytes" in changes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
-            altered.set_volume(changes["volume_bytes"], transfer, batch.books.network, policy)
+            altered.set_volume(changes["volume_bytes"], transfer, batch.replica.network, policy)
         cut = now_us + lead_of(transfer, policy)
         return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
 

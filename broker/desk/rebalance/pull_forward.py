@@ -22,10 +22,10 @@ from broker.core.request import Options
 from broker.core.transfer import Mode, State
 from broker.desk.chains.overrun import can_move
 from broker.desk.ground.batch import Batch, summary
-from broker.desk.ground.calendars import Books, given_back
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica, given_back
 from broker.desk.planning.plan import routes
 from broker.desk.planning.replan import Wanted, lead_of, plan_rest, plannable_links
 from broker.desk.service.desk import Desk
@@ -71,12 +71,12 @@ class PullForward(Unkeyed):
     def transfer_ids(self) -> Iterable[str]:
         return self.ids
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         return {
             link_id
             for name in self.ids
             if (transfer := found.get(name)) is not None
-            for link_id in plannable_links(books, transfer)
+            for link_id in plannable_links(replica, transfer)
         }
 
     def decide(self, batch: Batch) -> Pulled:
@@ -203,13 +203,13 @@ class Puller:
             waiting = await forward.ends(connection, EAGER, after, begun=self._begun)
         between = []
         for pair in waiting:
-            if _takes(desk.books, pair, links):
+            if _takes(desk.replica, pair, links):
                 between.append(pair)
             await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
         async with self._database.transaction() as connection:
             return await forward.candidates(connection, between, links, EAGER, after, place, self._candidates, begun=self._begun)
 
 
-def _takes(books: Books, pair: forward.Ends, links: set[str]) -> bool:
-    found = routes(books.network, pair.source, pair.destination, Options(paths=pair.paths))
+def _takes(replica: Replica, pair: forward.Ends, links: set[str]) -> bool:
+    found = routes(replica.network, pair.source, pair.destination, Options(paths=pair.paths))
     return any(not links.isdisjoint(route.path) for route in found)

@@ -16,9 +16,9 @@ from broker.core.plan import Plan, PlanRejected, verify
 from broker.core.segments import Segment
 from broker.core.units import format_time
 from broker.desk.ground.batch import Batch, summary
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.rebalance.proposal import IN_A_CHAIN, Changed, LinkVersion, Movable, Proposal, Snapshot, movable
 from broker.store import transfers
 from broker.store.bookings import Head
@@ -52,11 +52,11 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
     Raises Problem `too-large` when more than `most` transfers could move.
     """
     await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-    books = Books()
-    await books.load_topology(connection)
-    heads = {link_id: Head(record.version, record.revision) for link_id, record in books.records.items()}
+    replica = Replica()
+    await replica.load_topology(connection)
+    heads = {link_id: Head(record.version, record.revision) for link_id, record in replica.records.items()}
     # Whatever ends before the cut stays as it is and stands in nobody's way.
-    await books.catch_up(connection, heads, cut_us)
+    await replica.catch_up(connection, heads, cut_us)
     found: list[Movable] = []
     kept: dict[str, int] = {}
     unfinished = await transfers.unfinished(connection)
@@ -64,7 +64,7 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
     for transfer in unfinished:
         if transfer not in chosen:
             continue
-        item = movable(transfer, books.network.links, cut_us) if transfer.id not in awaited else IN_A_CHAIN
+        item = movable(transfer, replica.network.links, cut_us) if transfer.id not in awaited else IN_A_CHAIN
         if isinstance(item, Movable):
             found.append(item)
         else:
@@ -78,8 +78,8 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
     return Snapshot(
         taken_us=now_us,
         cut_us=cut_us,
-        links=tuple(record.link for record in books.records.values()),
-        calendars=books.calendars,
+        links=tuple(record.link for record in replica.records.values()),
+        calendars=replica.calendars,
         versions={link_id: LinkVersion(head.version, head.revision) for link_id, head in heads.items()},
         movable=found,
         kept=kept,
@@ -149,12 +149,12 @@ class Apply(Unkeyed):
     def transfer_ids(self) -> Iterable[str]:
         return [move.transfer_id for move in self.agreement.moves]
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return set(self.agreement.links)
 
     def decide(self, batch: Batch) -> int:
         """How many transfers were moved."""
-        agreement, records = self.agreement, batch.books.records
+        agreement, records = self.agreement, batch.replica.records
         if batch.now_us > agreement.commit_by_us:
             raise _stale(f"it was to be applied before {format_time(agreement.commit_by_us)}", "late", [])
         # Others of this batch may have booked already: their entries get their versions when all is written.
@@ -181,7 +181,7 @@ class Apply(Unkeyed):
             item = present[move.transfer_id]
             assert item is not None
             try:
-                verify(item.request, Plan(move.segments), batch.books.network.links, batch.calendars)
+                verify(item.request, Plan(move.segments), batch.replica.network.links, batch.calendars)
             except PlanRejected as rejected:
                 raise _stale(f"the new plans do not fit any more ({rejected})", "links", []) from None
             batch.book(move.transfer_id, move.segments)
@@ -197,7 +197,7 @@ class Apply(Unkeyed):
         transfer = batch.transfers.get(move.transfer_id)
         if transfer is None:
             return None
-        item = movable(transfer, batch.books.network.links, self.agreement.cut_us)
+        item = movable(transfer, batch.replica.network.links, self.agreement.cut_us)
         return item if isinstance(item, Movable) and item.cut_us == move.cut_us else None
 
     def _move(self, batch: Batch, move: Move, item: Movable, kept: tuple[Segment, ...]) -> None:

@@ -15,10 +15,10 @@ from broker.core.calendar import Step
 from broker.core.capacity import rises
 from broker.desk.admission.admit import Quote
 from broker.desk.ground.batch import NO_ANSWERS, Answers, Batch, Doubted, Heavy, NotLocked, holders
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Alone, Command, Foreseen, Preview, moved_by
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.service.locks import Restart, lock, lock_everything
 from broker.desk.service.outcomes import decide, kept, recall, refused
 from broker.desk.service.queue import Queue, Work
@@ -60,7 +60,7 @@ class Desk:
         busy_s: Callable[[], float] = lambda: 0.0,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        self.books = Books()
+        self.replica = Replica()
         self._database = database
         self._clock = clock
         self._announce = announce
@@ -117,7 +117,7 @@ class Desk:
     async def _rehearsed(self, command: Command[Any], lead_us: int) -> Rehearsed:
         look = Look(command, self._policy, lead_us)
         if look.account.counts:
-            self.books.watched.add(look.owner)  # what the token has is read along with the copy: there nobody can look again
+            self.replica.watched.add(look.owner)  # what the token has is read along with the copy: there nobody can look again
         async with self._elsewhere.turn(look.owner) as rehearse:
             try:
                 return await rehearse(await self._decided(look))
@@ -152,9 +152,9 @@ class Desk:
     async def warm_up(self) -> None:
         """Load the network and every calendar before the first request asks for them."""
         async with self._database.transaction() as connection:
-            await self.books.load_topology(connection)
-            heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.books.records.items()}
-            await self.books.catch_up(connection, heads, self._clock())
+            await self.replica.load_topology(connection)
+            heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.replica.records.items()}
+            await self.replica.catch_up(connection, heads, self._clock())
 
     async def _settle(self, batch: list[Work]) -> None:
         try:
@@ -216,7 +216,7 @@ class Desk:
             async with self._database.transaction() as connection:
                 keys = [work.command.key for work in batch if work.command.key is not None]
                 known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
-                working = await lock(connection, self.books, [w.command for w in batch], self._clock, every_link)
+                working = await lock(connection, self.replica, [w.command for w in batch], self._clock, every_link)
                 self._bound(working)
                 outcomes: list[Any] = []
                 decided: list[tuple[Any, Any]] = []
@@ -248,8 +248,8 @@ class Desk:
             if working is not None:
                 working.journal.undo()
             raise
-        self.books.versions.update(working.heads)
-        self.books.uses.update(working.uses)
+        self.replica.versions.update(working.heads)
+        self.replica.uses.update(working.uses)
         self._tell_freed(working)
         return outcomes, working.touched, working.wrote
 
@@ -264,25 +264,25 @@ class Desk:
             self._ready.set()
 
     async def _transact_alone(self, work: Work) -> None:
-        """A change of the network: with every link locked, and with the books read anew whenever it does not commit."""
-        books = self.books
+        """A change of the network: with every link locked, and with the replica read anew whenever it does not commit."""
+        replica = self.replica
         try:
             async with self._database.transaction() as connection:
-                heads = await lock_everything(connection, self.books, self._clock)
-                batch = Batch(books, heads, {}, self._clock())
-                capacities = {link_id: calendar.capacity for link_id, calendar in books.calendars.items()}
+                heads = await lock_everything(connection, self.replica, self._clock)
+                batch = Batch(replica, heads, {}, self._clock())
+                capacities = {link_id: calendar.capacity for link_id, calendar in replica.calendars.items()}
                 result = await work.command.act(connection, batch)
                 await batch.write(connection)
         except Problem as problem:
-            # Refusals come before anything is booked or loaded, so the books are as the database is.
+            # Refusals come before anything is booked or loaded, so the replica is as the database is.
             _fail([work], problem)
             return
         except BaseException:
             self._forget_books()
             raise
         # Links that were deleted have a head, for what was given back on them, and no calendar any more.
-        books.versions.update({link_id: version for link_id, version in batch.heads.items() if link_id in books.calendars})
-        books.uses.update(batch.uses)
+        replica.versions.update({link_id: version for link_id, version in batch.heads.items() if link_id in replica.calendars})
+        replica.uses.update(batch.uses)
         self._tell_freed(batch, capacities)
         if not work.future.cancelled():
             work.future.set_result(result)
@@ -316,7 +316,7 @@ class Desk:
         working: Batch | None = None
         try:
             async with self._database.rehearsal() as connection:
-                working = await lock(connection, self.books, [command], self._clock, every_link, fresh=True)
+                working = await lock(connection, self.replica, [command], self._clock, every_link, fresh=True)
                 self._bound(working)
                 outcome = decide(command, working, self._policy)
                 await working.explain_refusals(connection)
@@ -327,9 +327,9 @@ class Desk:
 
     async def _rehearse_alone(self, command: Alone[Any]) -> Any:
         async with self._database.rehearsal() as connection:
-            heads = await lock_everything(connection, self.books, self._clock)
-            # On a copy of the books: what changes the network changes them in ways that no journal takes back.
-            return await command.act(connection, Batch(self.books.copy(), heads, {}, self._clock(), rehearsed=True))
+            heads = await lock_everything(connection, self.replica, self._clock)
+            # On a copy of the replica: what changes the network changes it in ways that no journal takes back.
+            return await command.act(connection, Batch(self.replica.copy(), heads, {}, self._clock(), rehearsed=True))
 
     def _tell_freed(self, batch: Batch, capacities: Mapping[str, Sequence[Step]] | None = None) -> None:
         """`capacities`: those before a change of the network."""
@@ -337,7 +337,7 @@ class Desk:
             return
         links = batch.freed()
         if capacities is not None:
-            for link_id, calendar in self.books.calendars.items():
+            for link_id, calendar in self.replica.calendars.items():
                 if rises(capacities.get(link_id, ()), calendar.capacity, batch.now_us):
                     links.add(link_id)
         if links:
@@ -345,9 +345,9 @@ class Desk:
 
     def _forget_books(self) -> None:
         """Read everything anew with the next batch; until then, answers are rendered with the links as they were known."""
-        records = self.books.records
-        self.books = Books()
-        self.books.records = records
+        records = self.replica.records
+        self.replica = Replica()
+        self.replica.records = records
 
 
 def _fail(batch: list[Work], error: BaseException) -> None:

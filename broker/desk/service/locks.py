@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch locks, and the books as they are under those locks.
+"""What a batch locks, and the replica as it is under those locks.
 
 The order is the same in every process: idempotency keys (`store.idempotency.claim`), links, transfers, hosts, each in key order.
 """
@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Command
+from broker.desk.ground.replica import Replica
 from broker.desk.planning.replan import plannable_links
 from broker.store import bookings, token_use, transfers
 
@@ -24,34 +24,34 @@ class Restart(Exception):
 
 async def lock(
     connection: AsyncConnection,
-    books: Books,
+    replica: Replica,
     commands: Sequence[Command[Any]],
     clock: Callable[[], int],
     every_link: bool,
     *,
     fresh: bool = False,
 ) -> Batch:
-    """Lock links, then transfers; bring the books up to date. Raises Restart where what was looked at first has changed.
+    """Lock links, then transfers; bring the replica up to date. Raises Restart where what was looked at first has changed.
 
     A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
     `every_link`: a planner may look anywhere. `fresh`: nothing will be written that would show what tokens have booked meanwhile.
     """
-    books.looked_us = clock()
+    replica.looked_us = clock()
     named = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
     chain = await transfers.chained(connection, named) if named else _NOBODY
     seen = await transfers.get_many(connection, chain.behind) if named else {}
     wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
     for transfer_id in chain.behind - named:
-        wanted |= plannable_links(books, seen[transfer_id])
+        wanted |= plannable_links(replica, seen[transfer_id])
     for command in commands:
-        wanted |= command.links(books, seen)
+        wanted |= command.links(replica, seen)
     if every_link:
-        wanted |= books.records.keys()
+        wanted |= replica.records.keys()
     locked = await bookings.lock(connection, wanted)
-    # A link that was deleted while we waited for its lock is known to the books and missing from the heads.
-    deleted = any(link_id in books.records and link_id not in locked.heads for link_id in wanted)
-    if deleted or locked.topology_version != books.topology_version or not books.is_current(locked.heads):
-        await books.load_topology(connection)
+    # A link that was deleted while we waited for its lock is known to the replica and missing from the heads.
+    deleted = any(link_id in replica.records and link_id not in locked.heads for link_id in wanted)
+    if deleted or locked.topology_version != replica.topology_version or not replica.is_current(locked.heads):
+        await replica.load_topology(connection)
         raise Restart
     found = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True) if named else {}
     if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
@@ -60,21 +60,21 @@ async def lock(
         raise Restart  # somebody joined or left the chain before its first rows were locked
     # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
     now_us = clock()
-    await books.catch_up(connection, locked.heads, now_us)
-    batch = Batch(books, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
+    await replica.catch_up(connection, locked.heads, now_us)
+    batch = Batch(replica, {link_id: head.version for link_id, head in locked.heads.items()}, found, now_us)
     limited = {command.account.owner for command in commands if command.account.counts}
-    unknown = {owner for owner in limited if fresh or owner in books.watched or owner not in books.uses}
+    unknown = {owner for owner in limited if fresh or owner in replica.watched or owner not in replica.uses}
     if unknown:
-        books.uses.update(await token_use.read(connection, unknown))
-        books.watched -= unknown
+        replica.uses.update(await token_use.read(connection, unknown))
+        replica.watched -= unknown
         batch.counted = frozenset(unknown)
     return batch
 
 
-async def lock_everything(connection: AsyncConnection, books: Books, clock: Callable[[], int]) -> dict[str, int]:
-    """Lock the network and every link, and bring the books up to date; the head of each link."""
+async def lock_everything(connection: AsyncConnection, replica: Replica, clock: Callable[[], int]) -> dict[str, int]:
+    """Lock the network and every link, and bring the replica up to date; the head of each link."""
     await bookings.lock_topology(connection)
-    await books.load_topology(connection)
-    locked = await bookings.lock(connection, books.records)
-    await books.catch_up(connection, locked.heads, clock())
+    await replica.load_topology(connection)
+    locked = await bookings.lock(connection, replica.records)
+    await replica.catch_up(connection, locked.heads, clock())
     return {link_id: head.version for link_id, head in locked.heads.items()}

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from broker.desk.ground.batch import Answers, Batch, LockedCalendars
-from broker.desk.ground.calendars import Books
 from broker.desk.ground.command import Command, Unkeyed
 from broker.desk.ground.limits import Account
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
+from broker.desk.ground.replica import Replica
 from broker.desk.service.outcomes import decide
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
@@ -25,10 +25,10 @@ from broker.store.transfers import Transfer
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A command, and a copy of what it reads. `books` has the calendars of the locked links alone."""
+    """A command, and a copy of what it reads. `replica` has the calendars of the locked links alone."""
 
     command: Any
-    books: Books
+    replica: Replica
     heads: Mapping[str, int]
     found: Mapping[str, Transfer]
     now_us: int
@@ -76,24 +76,24 @@ class Look(Unkeyed):
     def transfer_ids(self) -> Iterable[str]:
         return self.command.transfer_ids()
 
-    def links(self, books: Books, found: Mapping[str, Transfer]) -> set[str]:
-        return set(books.records) if self.every_link else self.command.links(books, found)
+    def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        return set(replica.records) if self.every_link else self.command.links(replica, found)
 
     def decide(self, batch: Batch) -> Rehearsal:
-        books = Books()
-        books.__dict__.update(batch.books.__dict__)
-        books.calendars = LockedCalendars({link_id: batch.books.calendars[link_id].copy() for link_id in batch.heads})
+        replica = Replica()
+        replica.__dict__.update(batch.replica.__dict__)
+        replica.calendars = LockedCalendars({link_id: batch.replica.calendars[link_id].copy() for link_id in batch.heads})
         # What is changed in place goes along as it is now; everything else is made anew when it changes, and is sent when it is new.
-        books.versions, books.watched = {}, set()
-        books.uses = {self.owner: batch.use(self.owner)}
-        return Rehearsal(self.command, books, dict(batch.heads), batch.transfers, batch.now_us + self.lead_us, self.policy)
+        replica.versions, replica.watched = {}, set()
+        replica.uses = {self.owner: batch.use(self.owner)}
+        return Rehearsal(self.command, replica, dict(batch.heads), batch.transfers, batch.now_us + self.lead_us, self.policy)
 
 
 def rehearse(rehearsal: Rehearsal, spent: Spent) -> Rehearsed:
     """Decide on the command. What it books stays in the copy. Raises NotLocked like the desk."""
-    batch = Batch(rehearsal.books, rehearsal.heads, dict(rehearsal.found), rehearsal.now_us, rehearsed=True)
+    batch = Batch(rehearsal.replica, rehearsal.heads, dict(rehearsal.found), rehearsal.now_us, rehearsed=True)
     batch.spent = spent
-    batch.counted = frozenset(rehearsal.books.uses)
+    batch.counted = frozenset(rehearsal.replica.uses)
     batch.answers = answers = Answers(recording=True)
     outcome = decide(rehearsal.command, batch, rehearsal.policy)
     if isinstance(outcome, MemoryError):

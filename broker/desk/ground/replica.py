@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.allowance import Use
 from broker.core.calendar import Calendar
 from broker.core.network import Network
-from broker.desk.ground.capabilities import Abilities, abilities_of
+from broker.desk.ground.capabilities import Capabilities, read_capabilities
 from broker.store import bookings, hosts
 from broker.store.bookings import Head, LinkRecord
 
@@ -29,7 +29,7 @@ class Booking(NamedTuple):
     rate_bps: int
 
 
-class Books:
+class Replica:
     def __init__(self) -> None:
         self.topology_version = -1
         self.records: dict[str, LinkRecord] = {}
@@ -38,15 +38,15 @@ class Books:
         self.versions: dict[str, int] = {}
         self.hosts: frozenset[str] = frozenset()
         self.drained: frozenset[str] = frozenset()  # of these: the ones that take nothing new
-        self.abilities: Mapping[str, Abilities] = {}  # of each host's agent, as it said last
+        self.capabilities: Mapping[str, Capabilities] = {}  # of each host's agent, as it said last
         self.uses: dict[str, Use] = {}  # what tokens had booked when a transaction of ours saw it last
         self.watched: set[str] = set()  # of these: those to be read before they are refused
         self.looked_us = 0  # when the desk began to choose what to lock
         self._pruned_us = 0
 
-    def copy(self) -> "Books":
+    def copy(self) -> "Replica":
         """Others that say the same, to try out on what shall leave no trace. Cheap: some microseconds a link, and a copy of each calendar."""
-        same = Books()
+        same = Replica()
         same.__dict__.update(self.__dict__)
         same.calendars = {link_id: calendar.copy() for link_id, calendar in self.calendars.items()}
         same.versions = dict(self.versions)
@@ -56,7 +56,7 @@ class Books:
         """Read all links anew; calendars of links that are still there keep their bookings under the new capacity."""
         version = await bookings.topology_version(connection)
         self.drained = await hosts.drained(connection)
-        self.abilities = {name: abilities_of(said) for name, said in (await hosts.capabilities(connection)).items()}
+        self.capabilities = {name: read_capabilities(said) for name, said in (await hosts.capabilities(connection)).items()}
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:
