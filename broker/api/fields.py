@@ -73,6 +73,7 @@ Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False, descrip
 Path = Annotated[
     list[Name], Field(fail_fast=True, min_length=1, max_length=256, description="link ids, from source to destination")
 ]
+Switch = Annotated[bool, Field(strict=True)]
 Priority = Annotated[int, Field(strict=True, ge=-1000, le=1000, description="higher is more important")]
 Json = Annotated[dict[str, Any], AfterValidator(_small_json)]
 DataAddress = Annotated[
@@ -96,3 +97,15 @@ class Body(BaseModel):
                 "extra_forbidden", "has {given} fields; there are {known}", {"given": len(value), "known": known}
             )
         return value
+
+
+# No default: clients that are generated from the contract would send it, and so reset what their caller did not name.
+UNCHANGED: Any = Field(default_factory=lambda: None)
+
+
+class Patch(Body):
+    """A change (JSON merge patch, RFC 7396): a field that is absent stays as it is. No field has a default in the contract."""
+
+    def given(self) -> dict[str, Any]:
+        """The fields that the caller named, by name; null among them."""
+        return {name: getattr(self, name) for name in self.model_fields_set}

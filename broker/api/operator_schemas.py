@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from broker.api.fields import Body, HostName, Name, Priority, Rate, Text, Time
+from broker.api.fields import Body, HostName, Name, Patch, Priority, Rate, Text, Time
 from broker.fleet.tokens import Scope
 
 Unlimited = Literal["unlimited"]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**15)]
 
 
-class LimitsBody(Body):
+class LimitsBody(Patch):
     """Limits of one token by name; null: the broker's default."""
 
     open_transfers: Count | Unlimited | None = Field(default=None, description="held, reserved and active ones")
@@ -25,9 +25,6 @@ class LimitsBody(Body):
     priority: Priority | Unlimited | None = Field(default=None, description="the highest")
     jobs: Count | Unlimited | None = Field(default=None, description="long ones that wait or run")
     successors: Count | Unlimited | None = Field(default=None, description="behind one transfer of another token")
-
-    def given(self) -> dict[str, int | str | None]:
-        return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class TokenChangeBody(Body):

@@ -7,15 +7,18 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from broker.api.fields import (
     MAX_SLOT_US,
+    UNCHANGED,
     Body,
     FilePath,
     Json,
     Name,
+    Patch,
     Path,
     Priority,
     Rate,
     RateOrZero,
     Seconds,
+    Switch,
     Text,
     Time,
     Volume,
@@ -131,26 +134,26 @@ class TransferRequest(Body):
     )
 
 
-class TransferChange(Body):
-    """The fields that are given change; null takes a limit away."""
+class TransferChange(Patch):
+    """The fields that are given change, all others stay as they are; null takes a limit away."""
 
-    volume_bytes: Volume = Field(default=0, validate_default=False)
-    duration_s: Duration = Field(default=0, validate_default=False)
-    rate_max_bps: Rate | None = None
-    rate_min_bps: Rate | None = None
-    not_before: Time | None = None
-    deadline: Time | None = None
-    priority: Priority = 0
-    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = "vbls"
-    label: Text | None = None
-    project: Text | None = None
-    metadata: Json | None = None
-    paths: Paths = DEFAULT_PATHS
-    path: Path | None = None
-    split: bool = Field(default=False, strict=True)
-    shortest_segment_s: ShortestSegment | None = None
-    most_segments: MostSegments | None = None
-    best_effort: bool = Field(default=False, strict=True)
+    volume_bytes: Volume = UNCHANGED
+    duration_s: Duration = UNCHANGED
+    rate_max_bps: Rate | None = UNCHANGED
+    rate_min_bps: Rate | None = UNCHANGED
+    not_before: Time | None = UNCHANGED
+    deadline: Time | None = UNCHANGED
+    priority: Priority = UNCHANGED
+    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = UNCHANGED
+    label: Text | None = UNCHANGED
+    project: Text | None = UNCHANGED
+    metadata: Json | None = UNCHANGED
+    paths: Paths = UNCHANGED
+    path: Path | None = UNCHANGED
+    split: Switch = UNCHANGED
+    shortest_segment_s: ShortestSegment | None = UNCHANGED
+    most_segments: MostSegments | None = UNCHANGED
+    best_effort: Switch = UNCHANGED
 
 
 class QuoteRequest(TransferRequest):
@@ -185,15 +188,15 @@ class LinkBody(Body):
 OnBroken = Literal["refuse", "replan"]
 
 
-class LinkChangeBody(Body):
-    """The fields that are given change."""
+class LinkChangeBody(Patch):
+    """The fields that are given change, all others stay as they are."""
 
-    capacity_bps: RateOrZero = 0
-    mtu_bytes: Annotated[int, Field(strict=True, ge=MIN_MTU_BYTES, le=MAX_MTU_BYTES)] | None = None
-    channel_bps: Rate | None = None
-    slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = 1
-    metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = None
-    available: Annotated[list[Step], Field(fail_fast=True)] = Field(default=[], max_length=100_000)
+    capacity_bps: RateOrZero = UNCHANGED
+    mtu_bytes: Annotated[int, Field(strict=True, ge=MIN_MTU_BYTES, le=MAX_MTU_BYTES)] | None = UNCHANGED
+    channel_bps: Rate | None = UNCHANGED
+    slot_us: Annotated[int, Field(strict=True, ge=1, le=MAX_SLOT_US)] = UNCHANGED
+    metric: Annotated[int, Field(strict=True, ge=0, le=10**12)] | None = UNCHANGED
+    available: Annotated[list[Step], Field(fail_fast=True, max_length=100_000)] = UNCHANGED
     on_broken: OnBroken = "refuse"
 
 

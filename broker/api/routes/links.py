@@ -65,8 +65,9 @@ async def change(
     preview: PreviewWanted = False,
 ) -> Response:
     """Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`."""
-    given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set if name not in ("on_broken", "available")}
-    if "available" in body.model_fields_set:
+    given = body.given()
+    given.pop("on_broken", None)
+    if "available" in given:
         given["available"] = steps_of(body.available)
 
     def changed(link: Link) -> Link:

@@ -78,10 +78,10 @@ _INSIDE = {
     "duration_s": "duration_us",
     "shortest_segment_s": "shortest_segment_us",
 }
-_NEVER_NULL = frozenset({"priority", "planner", "volume_bytes", "duration_s", "paths", "split", "best_effort"})
 # FastAPI would validate all of a batch in one go, and everybody else would wait for it (batches.py).
 _BATCH_ITEM = {"$ref": "#/components/schemas/TransferRequest"}
 _BATCH = {"requestBody": {"content": {"application/json": {"schema": {"items": _BATCH_ITEM}}}}}
+_SECONDS = frozenset({"duration_us", "shortest_segment_us"})
 _OPTIONS = frozenset(field.name for field in fields(Options))
 
 
@@ -275,18 +275,12 @@ async def change(
     preview: PreviewWanted = False,
 ) -> Response:
     """Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was."""
-    given: dict[str, Any] = {}
-    options: dict[str, Any] = {}
-    for name in body.model_fields_set:
-        value = getattr(body, name)
-        if value is None and name in _NEVER_NULL:
-            raise Problem.of_field(name, "cannot be null")
-        if name in ("duration_s", "shortest_segment_s"):
-            value = microseconds(value)
-        elif name == "path" and value is not None:
-            value = tuple(value)
-        inside = _INSIDE.get(name, name)
-        (options if inside in _OPTIONS else given)[inside] = value
+    given = {_INSIDE.get(name, name): value for name, value in body.given().items()}
+    for name in _SECONDS & given.keys():
+        given[name] = microseconds(given[name])
+    if given.get("path") is not None:
+        given["path"] = tuple(given["path"])
+    options = {name: given.pop(name) for name in _OPTIONS & given.keys()}
     command = Change(transfer_id, caller.id, revision, broker.policy, **given, options=options, account=broker.account(caller))
     return await _carry_out(broker, caller, command, preview)
 

@@ -1831,31 +1831,24 @@ export interface components {
         };
         /**
          * LinkChangeBody
-         * @description The fields that are given change.
+         * @description The fields that are given change, all others stay as they are.
          */
         LinkChangeBody: {
             /**
              * Capacity Bps
              * @description bit/s
-             * @default 0
              */
-            capacity_bps: number;
+            capacity_bps?: number;
             /** Mtu Bytes */
             mtu_bytes?: number | null;
             /** Channel Bps */
             channel_bps?: number | null;
-            /**
-             * Slot Us
-             * @default 1
-             */
-            slot_us: number;
+            /** Slot Us */
+            slot_us?: number;
             /** Metric */
             metric?: number | null;
-            /**
-             * Available
-             * @default []
-             */
-            available: components["schemas"]["Step"][];
+            /** Available */
+            available?: components["schemas"]["Step"][];
             /**
              * On Broken
              * @default refuse
@@ -3048,21 +3041,19 @@ export interface components {
         };
         /**
          * TransferChange
-         * @description The fields that are given change; null takes a limit away.
+         * @description The fields that are given change, all others stay as they are; null takes a limit away.
          */
         TransferChange: {
             /**
              * Volume Bytes
              * @description bytes
-             * @default 0
              */
-            volume_bytes: number;
+            volume_bytes?: number;
             /**
              * Duration S
              * @description seconds
-             * @default 0
              */
-            duration_s: number;
+            duration_s?: number;
             /** Rate Max Bps */
             rate_max_bps?: number | null;
             /** Rate Min Bps */
@@ -3074,14 +3065,10 @@ export interface components {
             /**
              * Priority
              * @description higher is more important
-             * @default 0
              */
-            priority: number;
-            /**
-             * Planner
-             * @default vbls
-             */
-            planner: string;
+            priority?: number;
+            /** Planner */
+            planner?: string;
             /** Label */
             label?: string | null;
             /** Project */
@@ -3090,27 +3077,18 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /**
-             * Paths
-             * @default 4
-             */
-            paths: number;
+            /** Paths */
+            paths?: number;
             /** Path */
             path?: string[] | null;
-            /**
-             * Split
-             * @default false
-             */
-            split: boolean;
+            /** Split */
+            split?: boolean;
             /** Shortest Segment S */
             shortest_segment_s?: number | null;
             /** Most Segments */
             most_segments?: number | null;
-            /**
-             * Best Effort
-             * @default false
-             */
-            best_effort: boolean;
+            /** Best Effort */
+            best_effort?: boolean;
         };
         /** TransferOut */
         TransferOut: {

@@ -6,7 +6,7 @@ import { duration, local } from "../../format/time";
 import { rate, volume } from "../../format/units";
 
 /** PATCH: the fields that are given change. */
-export type Change = Partial<Schemas["TransferChange"]>;
+export type Change = Schemas["TransferChange"];
 
 export interface Offer {
   title: string;
