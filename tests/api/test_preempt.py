@@ -8,7 +8,7 @@ from broker.settings import Settings
 from tests.api.refused import problem
 from tests.api.test_bad_input import at
 from tests.conftest import START_US, Clock, Service, _client, checked, running
-from tests.fleet.world import fleet
+from tests.fleet.world import enrolled
 
 SECOND = 125_000_000  # bytes that 1 Gbit/s carries in a second
 WINDOW = {"not_before": at(10), "deadline": at(14)}
@@ -101,7 +101,7 @@ async def test_what_has_been_sent_is_kept(service: Service, clock: Clock) -> Non
 
 
 async def test_agents_of_a_victim_hear_of_it_in_time(service: Service, clock: Clock) -> None:
-    async with fleet(service) as pair:
+    async with enrolled(service) as pair:
         victim = await pair.book(best_effort=True)
         revision = (await pair.document("h1"))["revision"]
         await ask(service, source="h1", destination="h2", priority=1, preempt=True, not_before=None, deadline=at(8), mode="reserve")

@@ -23,7 +23,7 @@ from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock
-from tests.desk.world import GBIT, POLICY, World, capacity_at, world
+from tests.desk.world import GBIT, POLICY, World, capacity_at, running
 
 MBIT = 10**6
 
@@ -94,7 +94,7 @@ def judge(outcome: Outcome, before: Transfer, now: Transfer) -> None:
 async def test_whoever_finds_no_seat_is_planned_anew_and_nobody_else(seed: int, database_url: str, clock: Clock) -> None:
     dice = random.Random(seed)
     links = mesh(dice)
-    async with world(database_url, clock, desks=2) as w:
+    async with running(database_url, clock, desks=2) as w:
         await w.links(*links)
         for _ in range(70):
             source, destination = dice.sample("ABCDE", 2)
@@ -148,44 +148,41 @@ def outage(link_id: str, begin: float, end: float) -> WindowRecord:
     return WindowRecord("w", link_id, at(begin), at(end), 0, "outage", None)
 
 
-async def test_a_promise_that_another_path_keeps_is_not_broken(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        await w.links(*TRIANGLE)
-        (t,) = await w.admit(w.ask(125_000_000, not_before_us=at(10)))
-        assert t.segments == (Segment(at(10), at(11), GBIT, ("AB",)),)
-        done = await w.do(AddWindow(outage("AB", 0, 100), "me", True, POLICY))
-        (outcome,) = done.outcomes
-        assert (outcome.broken, outcome.finish_us, outcome.reason) == (False, at(11), None)
-        assert (await all_transfers(w))[t.id].segments == (Segment(at(10), at(11), GBIT, ("AC", "CB")),)
-        await w.check()
+async def test_a_promise_that_another_path_keeps_is_not_broken(world: World) -> None:
+    await world.links(*TRIANGLE)
+    (t,) = await world.admit(world.ask(125_000_000, not_before_us=at(10)))
+    assert t.segments == (Segment(at(10), at(11), GBIT, ("AB",)),)
+    done = await world.do(AddWindow(outage("AB", 0, 100), "me", True, POLICY))
+    (outcome,) = done.outcomes
+    assert (outcome.broken, outcome.finish_us, outcome.reason) == (False, at(11), None)
+    assert (await all_transfers(world))[t.id].segments == (Segment(at(10), at(11), GBIT, ("AC", "CB")),)
+    await world.check()
 
 
-async def test_guaranteed_transfers_keep_their_seats_before_best_effort(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        await w.links(TRIANGLE[0])
-        half = {"rate_max_bps": GBIT // 2, "not_before_us": at(10)}
-        (older,) = await w.admit(w.ask(125_000_000, best_effort=True, **half))
-        (younger,) = await w.admit(w.ask(125_000_000, **half))
-        (important,) = await w.admit(w.ask(125_000_000, best_effort=True, not_before_us=at(10), priority=1))
-        change = ChangeLink("AB", "me", lambda link: replace(link, capacity_bps=GBIT // 2), None, True, POLICY)
-        done = await w.do(change)
-        assert [o.id for o in done.outcomes] == [important.id, older.id]
-        assert (await all_transfers(w))[younger.id].segments == younger.segments
-        await w.check()
+async def test_guaranteed_transfers_keep_their_seats_before_best_effort(world: World) -> None:
+    await world.links(TRIANGLE[0])
+    half = {"rate_max_bps": GBIT // 2, "not_before_us": at(10)}
+    (older,) = await world.admit(world.ask(125_000_000, best_effort=True, **half))
+    (younger,) = await world.admit(world.ask(125_000_000, **half))
+    (important,) = await world.admit(world.ask(125_000_000, best_effort=True, not_before_us=at(10), priority=1))
+    change = ChangeLink("AB", "me", lambda link: replace(link, capacity_bps=GBIT // 2), None, True, POLICY)
+    done = await world.do(change)
+    assert [o.id for o in done.outcomes] == [important.id, older.id]
+    assert (await all_transfers(world))[younger.id].segments == younger.segments
+    await world.check()
 
 
-async def test_a_pinned_path_that_is_gone_is_lost_with_the_reason(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        await w.links(*TRIANGLE)
-        (pinned,) = await w.admit(w.ask(not_before_us=at(10), options=Options(path=("AC", "CB"))))
-        (free,) = await w.admit(w.ask(not_before_us=at(10), source="A", destination="C"))
-        said = await refused(w, DeleteLink("AC", "me"))
-        assert said.code == "breaks-promises" and [b["id"] for b in said.more["broken"]] == [pinned.id, free.id]
-        done = await w.do(DeleteLink("AC", "me", replan=True))
-        assert [(o.id, o.broken, o.finish_us) for o in done.outcomes] == [(pinned.id, True, None), (free.id, True, None)]
-        for t in (await all_transfers(w)).values():
-            assert t.state is State.FAILED and t.reason is not None and t.reason["detail"].startswith("link AC was deleted")
-        await w.check()
+async def test_a_pinned_path_that_is_gone_is_lost_with_the_reason(world: World) -> None:
+    await world.links(*TRIANGLE)
+    (pinned,) = await world.admit(world.ask(not_before_us=at(10), options=Options(path=("AC", "CB"))))
+    (free,) = await world.admit(world.ask(not_before_us=at(10), source="A", destination="C"))
+    said = await refused(world, DeleteLink("AC", "me"))
+    assert said.code == "breaks-promises" and [b["id"] for b in said.more["broken"]] == [pinned.id, free.id]
+    done = await world.do(DeleteLink("AC", "me", replan=True))
+    assert [(o.id, o.broken, o.finish_us) for o in done.outcomes] == [(pinned.id, True, None), (free.id, True, None)]
+    for t in (await all_transfers(world)).values():
+        assert t.state is State.FAILED and t.reason is not None and t.reason["detail"].startswith("link AC was deleted")
+    await world.check()
 
 
 async def refused(w: World, command: Any) -> Problem:
@@ -197,55 +194,52 @@ async def refused(w: World, command: Any) -> Problem:
 
 
 @pytest.mark.parametrize("begin", [30, 0])
-async def test_running_agents_keep_what_they_cannot_hear_of_in_time(begin: int, database_url: str, clock: Clock) -> None:
+async def test_running_agents_keep_what_they_cannot_hear_of_in_time(world: World, begin: int, clock: Clock) -> None:
     """An outage later on: the booking of the next half second stays. One that has begun: it goes at once."""
-    async with world(database_url, clock) as w:
-        await w.links(TRIANGLE[0])
-        await w.nic("h1", "A", GBIT)
-        await w.nic("h2", "B", GBIT)
-        ask = w.ask(12_500_000_000, "h1", "h2", mode="managed", payload={"path": "x"}, rate_max_bps=GBIT // 2)
-        (t,) = await w.admit(ask)
-        assert isinstance(t, Transfer), t
-        clock.advance(5)
-        await w.do(Start(t.id, "me"))
-        now = clock.now_us
-        (outcome,) = (await w.do(AddWindow(outage("AB", begin, 60), "me", True, POLICY))).outcomes
-        after = (await all_transfers(w))[t.id]
-        held = [s for s in after.segments if s.begin_us < now + 400_000 < s.end_us]
-        assert bool(held) == (begin > 0) and outcome.broken
-        await w.check()
+    await world.links(TRIANGLE[0])
+    await world.nic("h1", "A", GBIT)
+    await world.nic("h2", "B", GBIT)
+    ask = world.ask(12_500_000_000, "h1", "h2", mode="managed", payload={"path": "x"}, rate_max_bps=GBIT // 2)
+    (t,) = await world.admit(ask)
+    assert isinstance(t, Transfer), t
+    clock.advance(5)
+    await world.do(Start(t.id, "me"))
+    now = clock.now_us
+    (outcome,) = (await world.do(AddWindow(outage("AB", begin, 60), "me", True, POLICY))).outcomes
+    after = (await all_transfers(world))[t.id]
+    held = [s for s in after.segments if s.begin_us < now + 400_000 < s.end_us]
+    assert bool(held) == (begin > 0) and outcome.broken
+    await world.check()
 
 
-async def test_what_ended_or_was_paused_gives_back_the_rest_of_its_slot(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        await w.links(replace(TRIANGLE[0], slot_us=10 * US_PER_S), *TRIANGLE[1:])
-        third = {"rate_max_bps": GBIT // 3, "options": Options(path=("AB",))}
-        (ended,) = await w.admit(w.ask(10**9, **third))
-        (paused,) = await w.admit(w.ask(10**9, **third))
-        clock.advance(20)
-        await w.do(End(ended.id, "me", action=Action.CANCEL))
-        await w.do(Pause(paused.id, "me", None, POLICY))
-        change = ChangeLink("AB", "me", lambda link: replace(link, capacity_bps=0), None, False, POLICY)
-        done = await w.do(change)
-        assert done.outcomes == []
-        await w.check()
-        found = await all_transfers(w)
-        assert found[paused.id].paused and found[ended.id].state is State.CANCELED
+async def test_what_ended_or_was_paused_gives_back_the_rest_of_its_slot(world: World, clock: Clock) -> None:
+    await world.links(replace(TRIANGLE[0], slot_us=10 * US_PER_S), *TRIANGLE[1:])
+    third = {"rate_max_bps": GBIT // 3, "options": Options(path=("AB",))}
+    (ended,) = await world.admit(world.ask(10**9, **third))
+    (paused,) = await world.admit(world.ask(10**9, **third))
+    clock.advance(20)
+    await world.do(End(ended.id, "me", action=Action.CANCEL))
+    await world.do(Pause(paused.id, "me", None, POLICY))
+    change = ChangeLink("AB", "me", lambda link: replace(link, capacity_bps=0), None, False, POLICY)
+    done = await world.do(change)
+    assert done.outcomes == []
+    await world.check()
+    found = await all_transfers(world)
+    assert found[paused.id].paused and found[ended.id].state is State.CANCELED
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_holding_time_goes_on_where_it_was_cut(seed: int, database_url: str, clock: Clock) -> None:
+async def test_a_holding_time_goes_on_where_it_was_cut(world: World, seed: int, clock: Clock) -> None:
     """Class 2: what was not held yet is held later, or elsewhere."""
     dice = random.Random(seed)
-    async with world(database_url, clock) as w:
-        await w.links(*TRIANGLE)
-        (t,) = await w.admit(replace(w.ask(rate_min_bps=GBIT // 2), volume_bytes=None, duration_us=30 * US_PER_S))
-        assert isinstance(t, Transfer), t
-        clock.advance(dice.random() * 20)
-        command = DeleteLink("AB", "me", replan=True) if seed % 2 else AddWindow(outage("AB", 0, 500), "me", True, POLICY)
-        (outcome,) = (await w.do(command)).outcomes
-        after = (await all_transfers(w))[t.id]
-        assert after.live and sum(s.end_us - s.begin_us for s in after.segments) >= 30 * US_PER_S
-        assert after.segments[-1].path == ("AC", "CB")
-        assert outcome.broken == (after.finish_us > t.finish_us)
-        await w.check()
+    await world.links(*TRIANGLE)
+    (t,) = await world.admit(replace(world.ask(rate_min_bps=GBIT // 2), volume_bytes=None, duration_us=30 * US_PER_S))
+    assert isinstance(t, Transfer), t
+    clock.advance(dice.random() * 20)
+    command = DeleteLink("AB", "me", replan=True) if seed % 2 else AddWindow(outage("AB", 0, 500), "me", True, POLICY)
+    (outcome,) = (await world.do(command)).outcomes
+    after = (await all_transfers(world))[t.id]
+    assert after.live and sum(s.end_us - s.begin_us for s in after.segments) >= 30 * US_PER_S
+    assert after.segments[-1].path == ("AC", "CB")
+    assert outcome.broken == (after.finish_us > t.finish_us)
+    await world.check()

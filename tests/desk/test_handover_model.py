@@ -21,7 +21,7 @@ from tests.core.grid import histories
 from tests.desk.chain import L1, network, sent
 from tests.desk.test_model import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
 from tests.desk.test_pull_forward import Pulling
-from tests.desk.world import GBIT, POLICY, World, world
+from tests.desk.world import GBIT, POLICY, World
 from tests.postgres import Server
 
 SIGNALS = st.builds(
@@ -97,48 +97,48 @@ def test_in_any_history_turns_are_kept(seed: int, postgres: Server, monkeypatch:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_chains_on_two_desks_at_once(seed: int, database_url: str, clock: Clock) -> None:
+@pytest.mark.desks(2)
+async def test_chains_on_two_desks_at_once(world: World, seed: int, clock: Clock) -> None:
     """Ends, changes and new successors meet on the same chains, in two processes' desks: no deadlock, no lost hand-over."""
     print(f"seed {seed}")
     dice = random.Random(seed)
-    async with world(database_url, clock, desks=2) as w:
-        await network(w, L1, nic_bps=2 * GBIT)
-        made: list[str] = []
+    await network(world, L1, nic_bps=2 * GBIT)
+    made: list[str] = []
 
-        async def client(desk: int) -> None:
-            for _ in range(25):
-                await asyncio.sleep(dice.random() / 500)
-                clock.advance(dice.random() / 20)
-                name = made[-1 - int(dice.random() ** 2 * len(made))] if made else "none"
-                source, target = dice.choice((("h1", "h2"), ("h3", "h4")))
-                match dice.choice(("follow", "follow", "follow", "new", "end", "end", "behind", "change", "pause", "resume")):
-                    case "follow" | "new" as kind:
-                        after = name if kind == "follow" and made else None
-                        (answer,) = await w.admit(sent(w, dice.random() * 3 + 0.1, source, target, after=after), desk=desk)
-                        made.extend([answer.id] if isinstance(answer, Transfer) else [])
-                        continue
-                    case "end":
-                        command: Any = End(name, "me", action=dice.choice((Action.FINISH, Action.CANCEL, Action.FAIL)))
-                    case "behind":
-                        command = BookRest(name, "me", safe_bytes=dice.randrange(10**8), policy=POLICY)
-                    case "change":
-                        command = Change(name, "me", None, POLICY, volume_bytes=dice.randrange(1, 10**9))
-                    case "pause":
-                        command = Pause(name, "me", None, POLICY)
-                    case _:
-                        command = Resume(name, "me", None, POLICY)
-                try:
-                    await w.do(command, desk)
-                except Problem as problem:
-                    assert problem.code in REFUSALS, problem
+    async def client(desk: int) -> None:
+        for _ in range(25):
+            await asyncio.sleep(dice.random() / 500)
+            clock.advance(dice.random() / 20)
+            name = made[-1 - int(dice.random() ** 2 * len(made))] if made else "none"
+            source, target = dice.choice((("h1", "h2"), ("h3", "h4")))
+            match dice.choice(("follow", "follow", "follow", "new", "end", "end", "behind", "change", "pause", "resume")):
+                case "follow" | "new" as kind:
+                    after = name if kind == "follow" and made else None
+                    (answer,) = await world.admit(sent(world, dice.random() * 3 + 0.1, source, target, after=after), desk=desk)
+                    made.extend([answer.id] if isinstance(answer, Transfer) else [])
+                    continue
+                case "end":
+                    command: Any = End(name, "me", action=dice.choice((Action.FINISH, Action.CANCEL, Action.FAIL)))
+                case "behind":
+                    command = BookRest(name, "me", safe_bytes=dice.randrange(10**8), policy=POLICY)
+                case "change":
+                    command = Change(name, "me", None, POLICY, volume_bytes=dice.randrange(1, 10**9))
+                case "pause":
+                    command = Pause(name, "me", None, POLICY)
+                case _:
+                    command = Resume(name, "me", None, POLICY)
+            try:
+                await world.do(command, desk)
+            except Problem as problem:
+                assert problem.code in REFUSALS, problem
 
-        async with asyncio.timeout(60):
-            await asyncio.gather(*(client(n % 2) for n in range(6)))
-        await w.check(
-            {row.id for row in await w.rows("SELECT DISTINCT subject AS id FROM events WHERE action = 'transfer.rebooked'")}
-        )
-        assert len(made) > 10  # how many are refused depends on who comes first
-        assert await deadlocks(w) == 0
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(client(n % 2) for n in range(6)))
+    await world.check(
+        {row.id for row in await world.rows("SELECT DISTINCT subject AS id FROM events WHERE action = 'transfer.rebooked'")}
+    )
+    assert len(made) > 10  # how many are refused depends on who comes first
+    assert await deadlocks(world) == 0
 
 
 async def deadlocks(w: World) -> int:
@@ -146,18 +146,18 @@ async def deadlocks(w: World) -> int:
     return int(row.deadlocks)
 
 
-async def test_an_end_that_meets_a_new_successor(database_url: str, clock: Clock) -> None:
+@pytest.mark.desks(2)
+async def test_an_end_that_meets_a_new_successor(world: World, clock: Clock) -> None:
     """Admitted while the end of its predecessor waits for the locks: it is handed over, or refused, and never left waiting."""
-    async with world(database_url, clock, desks=2) as w:
-        await network(w)
-        for _ in range(15):
-            (first,) = await w.admit(sent(w, 1))
-            assert isinstance(first, Transfer)
-            clock.advance(2)
-            answers = await asyncio.gather(
-                w.admit(sent(w, 1, after=first.id), desk=0), w.do(End(first.id, "me", action=Action.CANCEL), 1)
-            )
-            (second,) = answers[0]
-            assert isinstance(second, Transfer) or second.code == "conflict"
-            clock.advance(1 / US_PER_S)
-        await w.check()
+    await network(world)
+    for _ in range(15):
+        (first,) = await world.admit(sent(world, 1))
+        assert isinstance(first, Transfer)
+        clock.advance(2)
+        answers = await asyncio.gather(
+            world.admit(sent(world, 1, after=first.id), desk=0), world.do(End(first.id, "me", action=Action.CANCEL), 1)
+        )
+        (second,) = answers[0]
+        assert isinstance(second, Transfer) or second.code == "conflict"
+        clock.advance(1 / US_PER_S)
+    await world.check()

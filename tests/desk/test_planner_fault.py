@@ -13,8 +13,7 @@ from broker.desk.network.links import ChangeLink
 from broker.desk.planning import plan as planning
 from broker.planners.vbls import Vbls
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
-from tests.desk.world import GBIT, POLICY, world
+from tests.desk.world import GBIT, POLICY, World
 
 
 class Greedy(Vbls):
@@ -25,15 +24,14 @@ class Greedy(Vbls):
         return Plan(tuple(s._replace(rate_bps=2 * s.rate_bps) for s in answer.segments)) if isinstance(answer, Plan) else answer
 
 
-async def test_a_plan_that_breaks_a_rule_is_refused(database_url: str, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with world(database_url, clock) as w:
-        await w.links(Link("L1", "A", "B", GBIT))
-        (booked,) = await w.admit(w.ask(500_000_000))
-        assert isinstance(booked, Transfer)
-        monkeypatch.setitem(planning.PLANNERS, "vbls", Greedy())
-        (refused, also) = await w.admit(w.ask(), w.ask(planner="fbls"))
-        assert isinstance(refused, Problem) and refused.code == "infeasible" and "our fault" in refused.detail
-        assert isinstance(also, Transfer), "nobody else is stopped"
-        changed = await w.do(ChangeLink("L1", "me", lambda link: replace(link, capacity_bps=GBIT // 2), None, True, POLICY))
-        assert {outcome.state for outcome in changed.outcomes} == {State.FAILED}
-        await w.check()
+async def test_a_plan_that_breaks_a_rule_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world.links(Link("L1", "A", "B", GBIT))
+    (booked,) = await world.admit(world.ask(500_000_000))
+    assert isinstance(booked, Transfer)
+    monkeypatch.setitem(planning.PLANNERS, "vbls", Greedy())
+    (refused, also) = await world.admit(world.ask(), world.ask(planner="fbls"))
+    assert isinstance(refused, Problem) and refused.code == "infeasible" and "our fault" in refused.detail
+    assert isinstance(also, Transfer), "nobody else is stopped"
+    changed = await world.do(ChangeLink("L1", "me", lambda link: replace(link, capacity_bps=GBIT // 2), None, True, POLICY))
+    assert {outcome.state for outcome in changed.outcomes} == {State.FAILED}
+    await world.check()

@@ -23,8 +23,8 @@ from broker.desk.network.topology import PutTopology
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.idempotency import Key
-from tests.conftest import START_US, Clock
-from tests.desk.world import GBIT, POLICY, World, world
+from tests.conftest import START_US
+from tests.desk.world import GBIT, POLICY, World
 
 TABLES = ("links", "link_steps", "link_windows", "ledger", "transfers", "events", "idempotency_keys", "topology", "hosts", "tokens")
 
@@ -152,31 +152,29 @@ def plain(result: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_preview_leaves_no_trace_and_tells_the_truth(kind: str, database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        s = await scene(w)
-        command = KINDS[kind](s)
-        quote = await quoted(w)
-        await w.desks[0].warm_up()
-        before, replica = await everything(w), w.desks[0].replica
-        with patch.object(bookings, "since", _only_new(bookings.since)):
-            foreseen = await answer(w, Preview(command))
-            assert await everything(w) == before
-            assert w.desks[0].replica is replica
-            assert await quoted(w) == quote
-        assert await answer(w, command) == foreseen
-        await w.check()
+async def test_a_preview_leaves_no_trace_and_tells_the_truth(world: World, kind: str) -> None:
+    s = await scene(world)
+    command = KINDS[kind](s)
+    quote = await quoted(world)
+    await world.desks[0].warm_up()
+    before, replica = await everything(world), world.desks[0].replica
+    with patch.object(bookings, "since", _only_new(bookings.since)):
+        foreseen = await answer(world, Preview(command))
+        assert await everything(world) == before
+        assert world.desks[0].replica is replica
+        assert await quoted(world) == quote
+    assert await answer(world, command) == foreseen
+    await world.check()
 
 
-async def test_a_preview_waits_its_turn_and_stands_alone(database_url: str, clock: Clock) -> None:
+async def test_a_preview_waits_its_turn_and_stands_alone(world: World) -> None:
     """What stands before it in the queue is booked when it decides; what stands behind knows nothing of it."""
-    async with world(database_url, clock) as w:
-        await w.links(Link("L1", "A", "B", GBIT))
-        asks = [w.ask(125_000_000, not_before_us=at(10)) for _ in range(3)]
-        desk = w.desks[0]
-        works = [desk.submit(Admit([asks[0]], "me", POLICY)), desk.submit(Preview(Admit([asks[1]], "me", POLICY)))]
-        works.append(desk.submit(Admit([asks[2]], "me", POLICY)))
+    await world.links(Link("L1", "A", "B", GBIT))
+    asks = [world.ask(125_000_000, not_before_us=at(10)) for _ in range(3)]
+    desk = world.desks[0]
+    works = [desk.submit(Admit([asks[0]], "me", POLICY)), desk.submit(Preview(Admit([asks[1]], "me", POLICY)))]
+    works.append(desk.submit(Admit([asks[2]], "me", POLICY)))
 
-        (first,), (foreseen,), (second,) = await asyncio.gather(*works)
-        assert [t.start_us for t in (first, foreseen, second)] == [at(10), at(11), at(11)]
-        await w.check()
+    (first,), (foreseen,), (second,) = await asyncio.gather(*works)
+    assert [t.start_us for t in (first, foreseen, second)] == [at(10), at(11), at(11)]
+    await world.check()

@@ -30,7 +30,7 @@ from tests.conftest import START_US, Clock, Service, _client, checked, running
 from tests.core.grid import histories
 from tests.desk.test_model import Broker
 from tests.desk.world import POLICY
-from tests.fleet.world import fleet
+from tests.fleet.world import enrolled
 from tests.postgres import Server
 
 SECOND = 125_000_000  # bytes, at the 1 Gb/s of the link L1
@@ -125,7 +125,7 @@ async def test_everybody_behind_moves_up_and_keeps_the_order(pulls: Service) -> 
 
 
 async def test_an_early_finish_by_an_agents_report_counts(pulls: Service) -> None:
-    async with fleet(pulls) as pair:
+    async with enrolled(pulls) as pair:
         running_one = await pair.book()
         waiting = await pair.book()
         pulls.clock.advance(3)

@@ -18,7 +18,7 @@ from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
 from tests.conftest import START_US, Clock
 from tests.desk.chain import L1
-from tests.desk.world import GBIT, POLICY, World, world
+from tests.desk.world import GBIT, POLICY, World
 
 OPTIMAL: dict[str, Any] = {"planner": "optimal", "deadline_us": START_US + 20 * US_PER_S}
 
@@ -50,100 +50,94 @@ async def _booked(w: World, *links: Link, watched: Watched | None = None) -> Wat
     return watched
 
 
-async def test_heavy_plans_are_made_elsewhere_and_light_ones_at_the_desk(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        elsewhere = await _booked(w)
-        (light,) = await w.admit(w.ask(1000))
-        few = await w.admit(*[w.ask(1000, planner="vifi") for _ in range(8)])
-        assert not elsewhere.rehearsals
-        (heavy,) = await w.admit(w.ask(1000, **OPTIMAL))
-        assert len(elsewhere.rehearsals) == 1
-        many = await w.admit(*[w.ask(1000, planner="vifi") for _ in range(9)])
-        assert len(elsewhere.rehearsals) == 2
-        assert all(isinstance(made, Transfer) for made in (light, *few, heavy, *many))
-        await w.check()
+async def test_heavy_plans_are_made_elsewhere_and_light_ones_at_the_desk(world: World) -> None:
+    elsewhere = await _booked(world)
+    (light,) = await world.admit(world.ask(1000))
+    few = await world.admit(*[world.ask(1000, planner="vifi") for _ in range(8)])
+    assert not elsewhere.rehearsals
+    (heavy,) = await world.admit(world.ask(1000, **OPTIMAL))
+    assert len(elsewhere.rehearsals) == 1
+    many = await world.admit(*[world.ask(1000, planner="vifi") for _ in range(9)])
+    assert len(elsewhere.rehearsals) == 2
+    assert all(isinstance(made, Transfer) for made in (light, *few, heavy, *many))
+    await world.check()
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_who_books_meanwhile_is_planned_around(database_url: str, clock: Clock, times: int) -> None:
+async def test_who_books_meanwhile_is_planned_around(world: World, times: int) -> None:
     """Each time the whole link for a second, where the plan was to be: optimal spreads over all of its window."""
-    async with world(database_url, clock) as w:
-        asks = [w.ask(125_000_000, not_before_us=START_US + n * 5 * US_PER_S) for n in range(1, 3)]
+    asks = [world.ask(125_000_000, not_before_us=START_US + n * 5 * US_PER_S) for n in range(1, 3)]
 
-        async def meanwhile() -> None:
-            await w.admit(asks.pop())
+    async def meanwhile() -> None:
+        await world.admit(asks.pop())
 
-        elsewhere = await _booked(w, watched=Watched(meanwhile, times))
-        (made,) = await w.admit(w.ask(1_000_000_000, **OPTIMAL), key=Key("me", "k", b""))
-        assert isinstance(made, Transfer)
-        assert len(elsewhere.rehearsals) == times + 1
-        leads = [rehearsal.now_us for rehearsal in elsewhere.rehearsals]
-        assert leads == sorted(leads) and leads[0] > START_US
-        (again,) = await w.admit(w.ask(1_000_000_000, **OPTIMAL), key=Key("me", "k", b""))
-        assert isinstance(again, Transfer) and again.id == made.id
-        await w.check()
-
-
-async def test_it_is_given_up_when_others_are_always_faster(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        asks = [w.ask(12_500_000, not_before_us=START_US + n * 5 * US_PER_S) for n in range(1, 4)]
-
-        async def meanwhile() -> None:
-            await w.admit(asks.pop())
-
-        await _booked(w, watched=Watched(meanwhile, 9))
-        key = Key("me", "k", b"")
-        with pytest.raises(Problem) as given_up:
-            await w.admit(w.ask(1_000_000_000, **OPTIMAL), key=key)
-        assert given_up.value.code == "planning-budget" and given_up.value.status == 503
-        await w.check()
-        w.desks[0]._elsewhere = Watched()
-        (made,) = await w.admit(w.ask(1_000_000_000, **OPTIMAL), key=key)
-        assert isinstance(made, Transfer), "its key is not used up by what was given up"
-        await w.check()
+    elsewhere = await _booked(world, watched=Watched(meanwhile, times))
+    (made,) = await world.admit(world.ask(1_000_000_000, **OPTIMAL), key=Key("me", "k", b""))
+    assert isinstance(made, Transfer)
+    assert len(elsewhere.rehearsals) == times + 1
+    leads = [rehearsal.now_us for rehearsal in elsewhere.rehearsals]
+    assert leads == sorted(leads) and leads[0] > START_US
+    (again,) = await world.admit(world.ask(1_000_000_000, **OPTIMAL), key=Key("me", "k", b""))
+    assert isinstance(again, Transfer) and again.id == made.id
+    await world.check()
 
 
-async def test_time_that_passes_makes_no_plan_in_the_past(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
+async def test_it_is_given_up_when_others_are_always_faster(world: World) -> None:
+    asks = [world.ask(12_500_000, not_before_us=START_US + n * 5 * US_PER_S) for n in range(1, 4)]
 
-        async def meanwhile() -> None:
-            clock.advance(0.5)  # more than the first lead
+    async def meanwhile() -> None:
+        await world.admit(asks.pop())
 
-        elsewhere = await _booked(w, watched=Watched(meanwhile, 1))
-        (made,) = await w.admit(w.ask(1_000_000_000, **OPTIMAL))
-        assert isinstance(made, Transfer) and len(elsewhere.rehearsals) == 2
-        assert made.start_us is not None and made.start_us >= START_US + US_PER_S
-        await w.check()
-
-
-async def test_a_refusal_found_elsewhere_says_all_that_one_of_the_desk_says(database_url: str, clock: Clock) -> None:
-    async with world(database_url, clock) as w:
-        elsewhere = await _booked(w)
-        (holder,) = await w.admit(w.ask(1_250_000_000))
-        assert isinstance(holder, Transfer)
-        late = w.ask(1_250_000_000, **OPTIMAL | {"deadline_us": START_US + 12 * US_PER_S})
-        (refused,) = await w.admit(late)
-        quoted = await w.do(Quote(late, ["optimal", "vbls", "nonsense"], POLICY))
-        (by_vbls,) = await w.admit(replace(late, planner="vbls"))
-        assert len(elsewhere.rehearsals) == 2
-        for answer in (refused, quoted["optimal"], quoted["vbls"], by_vbls):
-            assert isinstance(answer, Problem) and answer.code == "infeasible"
-            assert answer.more["binding"]["reservations"] == [holder.id]
-            assert {offer["kind"] for offer in answer.more["counter_offers"]} >= {"earliest_finish", "largest_volume"}
-        assert quoted["nonsense"].code == "unknown-planner"
-        assert len(await w.rows("SELECT id FROM transfers")) == 1
+    await _booked(world, watched=Watched(meanwhile, 9))
+    key = Key("me", "k", b"")
+    with pytest.raises(Problem) as given_up:
+        await world.admit(world.ask(1_000_000_000, **OPTIMAL), key=key)
+    assert given_up.value.code == "planning-budget" and given_up.value.status == 503
+    await world.check()
+    world.desks[0]._elsewhere = Watched()
+    (made,) = await world.admit(world.ask(1_000_000_000, **OPTIMAL), key=key)
+    assert isinstance(made, Transfer), "its key is not used up by what was given up"
+    await world.check()
 
 
-async def test_a_quote_sees_links_that_nobody_foresaw(database_url: str, clock: Clock) -> None:
+async def test_time_that_passes_makes_no_plan_in_the_past(world: World, clock: Clock) -> None:
+
+    async def meanwhile() -> None:
+        clock.advance(0.5)  # more than the first lead
+
+    elsewhere = await _booked(world, watched=Watched(meanwhile, 1))
+    (made,) = await world.admit(world.ask(1_000_000_000, **OPTIMAL))
+    assert isinstance(made, Transfer) and len(elsewhere.rehearsals) == 2
+    assert made.start_us is not None and made.start_us >= START_US + US_PER_S
+    await world.check()
+
+
+async def test_a_refusal_found_elsewhere_says_all_that_one_of_the_desk_says(world: World) -> None:
+    elsewhere = await _booked(world)
+    (holder,) = await world.admit(world.ask(1_250_000_000))
+    assert isinstance(holder, Transfer)
+    late = world.ask(1_250_000_000, **OPTIMAL | {"deadline_us": START_US + 12 * US_PER_S})
+    (refused,) = await world.admit(late)
+    quoted = await world.do(Quote(late, ["optimal", "vbls", "nonsense"], POLICY))
+    (by_vbls,) = await world.admit(replace(late, planner="vbls"))
+    assert len(elsewhere.rehearsals) == 2
+    for answer in (refused, quoted["optimal"], quoted["vbls"], by_vbls):
+        assert isinstance(answer, Problem) and answer.code == "infeasible"
+        assert answer.more["binding"]["reservations"] == [holder.id]
+        assert {offer["kind"] for offer in answer.more["counter_offers"]} >= {"earliest_finish", "largest_volume"}
+    assert quoted["nonsense"].code == "unknown-planner"
+    assert len(await world.rows("SELECT id FROM transfers")) == 1
+
+
+async def test_a_quote_sees_links_that_nobody_foresaw(world: World) -> None:
     """As at the desk, where every link is locked then. fbls needs a rate that the shortest path has not, until later."""
-    async with world(database_url, clock) as w:
-        small = Link("L1", "A", "B", 2 * GBIT, available=((START_US - 1, GBIT), (START_US + 100 * US_PER_S, 2 * GBIT)))
-        await _booked(w, small, Link("L2", "A", "C", 2 * GBIT), Link("L3", "C", "B", 2 * GBIT))
-        ask = w.ask(250_000_000, rate_max_bps=2 * GBIT)
-        quoted = await w.do(Quote(ask, ["vbls", "fbls", "spaghetti", "alap"], POLICY))
-        assert isinstance(quoted["fbls"], Plan) and quoted["fbls"].segments[0].path == ("L2", "L3")
-        (made,) = await w.admit(replace(ask, planner="fbls"))
-        assert isinstance(made, Transfer) and made.segments[0].path == ("L2", "L3")
+    small = Link("L1", "A", "B", 2 * GBIT, available=((START_US - 1, GBIT), (START_US + 100 * US_PER_S, 2 * GBIT)))
+    await _booked(world, small, Link("L2", "A", "C", 2 * GBIT), Link("L3", "C", "B", 2 * GBIT))
+    ask = world.ask(250_000_000, rate_max_bps=2 * GBIT)
+    quoted = await world.do(Quote(ask, ["vbls", "fbls", "spaghetti", "alap"], POLICY))
+    assert isinstance(quoted["fbls"], Plan) and quoted["fbls"].segments[0].path == ("L2", "L3")
+    (made,) = await world.admit(replace(ask, planner="fbls"))
+    assert isinstance(made, Transfer) and made.segments[0].path == ("L2", "L3")
 
 
 def test_commands_that_ask_the_same_twice_stay_at_the_desk() -> None:

@@ -149,7 +149,7 @@ def capacity_at(link: Link, instant: int) -> int:
 
 
 @contextlib.asynccontextmanager
-async def world(url: str, clock: Clock, desks: int = 1) -> AsyncIterator[World]:
+async def running(url: str, clock: Clock, desks: int = 1) -> AsyncIterator[World]:
     made = World(url, clock, desks)
     await made.start()
     try:

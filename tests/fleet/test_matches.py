@@ -6,7 +6,7 @@ from typing import Any
 from broker.fleet.tokens import Scope
 from tests.api.refused import problem
 from tests.conftest import Service, checked
-from tests.fleet.world import VOLUME, fleet
+from tests.fleet.world import VOLUME, Fleet
 
 PEER = "127.0.0.1"  # where the hosts of this world listen, on port 7411
 GRID = {"address": "192.0.2.0/24", "destination_ports": "5000-5100"}
@@ -45,32 +45,30 @@ CASES: tuple[tuple[Any, dict[str, Any], str | None], ...] = (
 )
 
 
-async def test_only_what_the_host_allows(service: Service) -> None:
-    async with fleet(service) as f:
-        for said, match, refused in CASES:
-            capabilities = {} if said is None else {"observe": said}
-            checked(await f.agents["h1"].post("/v1/agents/h1/reports", json={"agent": {"capabilities": capabilities}}))
-            answer = await service.client.post("/v1/transfers", json=_body(**match))
-            if refused is None:
-                checked(answer, 201)
-            else:
-                assert problem(answer, 422, "unsupported", f"payload.match.{refused}")["host"] == "h1"
-        (item,) = checked(await service.client.post("/v1/transfers/batch", json=[_body(destination_ports="22")]))["items"]
-        assert item["problem"]["errors"][0]["field"] == "payload.match.address"
+async def test_only_what_the_host_allows(fleet: Fleet, service: Service) -> None:
+    for said, match, refused in CASES:
+        capabilities = {} if said is None else {"observe": said}
+        checked(await fleet.agents["h1"].post("/v1/agents/h1/reports", json={"agent": {"capabilities": capabilities}}))
+        answer = await service.client.post("/v1/transfers", json=_body(**match))
+        if refused is None:
+            checked(answer, 201)
+        else:
+            assert problem(answer, 422, "unsupported", f"payload.match.{refused}")["host"] == "h1"
+    (item,) = checked(await service.client.post("/v1/transfers/batch", json=[_body(destination_ports="22")]))["items"]
+    assert item["problem"]["errors"][0]["field"] == "payload.match.address"
 
 
-async def test_another_address_is_for_operators(service: Service) -> None:
-    async with fleet(service) as f:
-        checked(
-            await f.agents["h1"].post(
-                "/v1/agents/h1/reports", json={"agent": {"capabilities": {"observe": [GRID, {"address": "peer"}]}}}
-            )
+async def test_another_address_is_for_operators(fleet: Fleet, service: Service) -> None:
+    checked(
+        await fleet.agents["h1"].post(
+            "/v1/agents/h1/reports", json={"agent": {"capabilities": {"observe": [GRID, {"address": "peer"}]}}}
         )
-        submitter = service.as_token(await service.token(Scope.SUBMIT))
-        elsewhere = _body(address="192.0.2.99", destination_ports="5001")
-        assert (
-            problem(await submitter.post("/v1/transfers", json=elsewhere), 403, "forbidden", "payload.match.address")["scope"]
-            == "operate"
-        )
-        checked(await submitter.post("/v1/transfers", json=_body(destination_ports="5001")), 201)
-        checked(await service.client.post("/v1/transfers", json=elsewhere), 201)
+    )
+    submitter = service.as_token(await service.token(Scope.SUBMIT))
+    elsewhere = _body(address="192.0.2.99", destination_ports="5001")
+    assert (
+        problem(await submitter.post("/v1/transfers", json=elsewhere), 403, "forbidden", "payload.match.address")["scope"]
+        == "operate"
+    )
+    checked(await submitter.post("/v1/transfers", json=_body(destination_ports="5001")), 201)
+    checked(await service.client.post("/v1/transfers", json=elsewhere), 201)

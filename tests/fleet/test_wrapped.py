@@ -11,7 +11,7 @@ from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
 from tests.api.refused import problem
 from tests.conftest import Service, checked
-from tests.fleet.world import VOLUME, Fleet, fleet
+from tests.fleet.world import VOLUME, Fleet
 
 MATCH = {"payload": {"match": {"destination_ports": "5001-5010"}}}
 PLAIN: dict[str, dict[str, Any]] = {"wrapped": {}, "observed": MATCH}
@@ -39,31 +39,29 @@ async def _say(f: Fleet, host: str, **capabilities: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", PLAIN)
-async def test_only_the_sender_is_told(service: Service, mode: str) -> None:
-    async with fleet(service) as f:
-        booked = await _book(f, mode)
-        assert (booked["mode"], booked["bytes_done"]) == (mode, 0)
-        assert booked["booked_bytes"] >= VOLUME + VOLUME // 100  # the margin of managed transfers
-        (told,) = (await f.document("h1"))["assignments"]
-        assert (told["mode"], told["role"], told["source_path"], told["volume_bytes"]) == (mode, "send", None, VOLUME)
-        assert (await f.document("h2"))["assignments"] == []
-        for kind in ("finished", "failed", "progress", "started"):
-            assert await f.report("h2", booked, kind, 1, bytes=1, code="internal") == "not_yours"
+async def test_only_the_sender_is_told(fleet: Fleet, mode: str) -> None:
+    booked = await _book(fleet, mode)
+    assert (booked["mode"], booked["bytes_done"]) == (mode, 0)
+    assert booked["booked_bytes"] >= VOLUME + VOLUME // 100  # the margin of managed transfers
+    (told,) = (await fleet.document("h1"))["assignments"]
+    assert (told["mode"], told["role"], told["source_path"], told["volume_bytes"]) == (mode, "send", None, VOLUME)
+    assert (await fleet.document("h2"))["assignments"] == []
+    for kind in ("finished", "failed", "progress", "started"):
+        assert await fleet.report("h2", booked, kind, 1, bytes=1, code="internal") == "not_yours"
 
 
-async def test_a_match_is_completed_with_the_address_of_the_other_agent(service: Service) -> None:
-    async with fleet(service) as f:
-        await _book(f, "observed")
-        await _say(f, "h1", observe=[{"address": "peer", "destination_ports": "1024-65535"}, {"address": "192.0.2.0/24"}])
-        await _book(f, "observed", destination="B", payload={"match": {"protocol": "udp", "address": "192.0.2.9"}})
-        matches = [assignment["match"] for assignment in (await f.document("h1"))["assignments"]]
-        ports = {"source_ports": None, "destination_ports": None}
-        assert matches == [
-            {"protocol": "tcp", "address": "127.0.0.1"} | ports | {"destination_ports": "5001-5010"},
-            {"protocol": "udp", "address": "192.0.2.9"} | ports,
-        ]
-        await _book(f, "wrapped")
-        assert (await f.document("h1"))["assignments"][-1]["match"] is None
+async def test_a_match_is_completed_with_the_address_of_the_other_agent(fleet: Fleet) -> None:
+    await _book(fleet, "observed")
+    await _say(fleet, "h1", observe=[{"address": "peer", "destination_ports": "1024-65535"}, {"address": "192.0.2.0/24"}])
+    await _book(fleet, "observed", destination="B", payload={"match": {"protocol": "udp", "address": "192.0.2.9"}})
+    matches = [assignment["match"] for assignment in (await fleet.document("h1"))["assignments"]]
+    ports = {"source_ports": None, "destination_ports": None}
+    assert matches == [
+        {"protocol": "tcp", "address": "127.0.0.1"} | ports | {"destination_ports": "5001-5010"},
+        {"protocol": "udp", "address": "192.0.2.9"} | ports,
+    ]
+    await _book(fleet, "wrapped")
+    assert (await fleet.document("h1"))["assignments"][-1]["match"] is None
 
 
 @pytest.mark.parametrize("mode", PLAIN)
@@ -76,9 +74,8 @@ async def test_a_match_is_completed_with_the_address_of_the_other_agent(service:
         ("mechanism", {"mechanism": "userland"}),
     ],
 )
-async def test_what_nobody_can_do_is_refused(service: Service, mode: str, field: str, more: dict[str, Any]) -> None:
-    async with fleet(service) as f:
-        await _refused(f, mode, field, **more)
+async def test_what_nobody_can_do_is_refused(fleet: Fleet, mode: str, field: str, more: dict[str, Any]) -> None:
+    await _refused(fleet, mode, field, **more)
 
 
 @pytest.mark.parametrize(
@@ -91,110 +88,104 @@ async def test_what_nobody_can_do_is_refused(service: Service, mode: str, field:
         ("payload.match.destination_ports", {"destination_ports": "80-65536"}),
     ],
 )
-async def test_a_match_that_is_none(service: Service, field: str, match: dict[str, Any] | None) -> None:
-    async with fleet(service) as f:
-        await _refused(f, "observed", field, payload={"match": match} if match else {"path": "x"})
+async def test_a_match_that_is_none(fleet: Fleet, field: str, match: dict[str, Any] | None) -> None:
+    await _refused(fleet, "observed", field, payload={"match": match} if match else {"path": "x"})
 
 
-async def test_a_node_has_no_address_to_match(service: Service) -> None:
-    async with fleet(service) as f:
-        await _refused(f, "observed", "payload.match.address", destination="B")
-        await _refused(f, "observed", "mechanism", mechanism="pacing")
+async def test_a_node_has_no_address_to_match(fleet: Fleet) -> None:
+    await _refused(fleet, "observed", "payload.match.address", destination="B")
+    await _refused(fleet, "observed", "mechanism", mechanism="pacing")
 
 
-async def test_a_mechanism_that_the_host_lacks_is_refused_with_its_reason(service: Service) -> None:
-    async with fleet(service) as f:
-        await _book(f, "wrapped", mechanism="htb")  # nothing reported: nothing is known against it
-        mechanisms = [
-            {"name": "pacing", "available": True},
-            {"name": "htb", "available": False, "reason": "needs CAP_NET_ADMIN"},
-            {"name": "userland", "available": True},
-        ]
-        await _say(f, "h1", mechanisms=mechanisms)
-        refused = await _refused(f, "wrapped", "mechanism", mechanism="htb")
-        assert (refused["host"], refused["reason"], refused["available"]) == ("h1", "needs CAP_NET_ADMIN", ["pacing"])
-        assert "needs CAP_NET_ADMIN" in (await _refused(f, "observed", "mechanism"))["detail"]
-        managed = {"source": "h1", "destination": "h2", "volume_bytes": 1, "payload": {"path": "x"}}
-        problem(await service.client.post("/v1/transfers", json=managed | {"mechanism": "fq"}), 422, "unsupported", "mechanism")
-        await f.book(mechanism="userland")
-        await _book(f, "wrapped", mechanism="pacing")
-        mechanisms[1] = {"name": "htb", "available": True}
-        await _say(f, "h1", mechanisms=mechanisms)
-        await _book(f, "observed")
+async def test_a_mechanism_that_the_host_lacks_is_refused_with_its_reason(fleet: Fleet, service: Service) -> None:
+    await _book(fleet, "wrapped", mechanism="htb")  # nothing reported: nothing is known against it
+    mechanisms = [
+        {"name": "pacing", "available": True},
+        {"name": "htb", "available": False, "reason": "needs CAP_NET_ADMIN"},
+        {"name": "userland", "available": True},
+    ]
+    await _say(fleet, "h1", mechanisms=mechanisms)
+    refused = await _refused(fleet, "wrapped", "mechanism", mechanism="htb")
+    assert (refused["host"], refused["reason"], refused["available"]) == ("h1", "needs CAP_NET_ADMIN", ["pacing"])
+    assert "needs CAP_NET_ADMIN" in (await _refused(fleet, "observed", "mechanism"))["detail"]
+    managed = {"source": "h1", "destination": "h2", "volume_bytes": 1, "payload": {"path": "x"}}
+    problem(await service.client.post("/v1/transfers", json=managed | {"mechanism": "fq"}), 422, "unsupported", "mechanism")
+    await fleet.book(mechanism="userland")
+    await _book(fleet, "wrapped", mechanism="pacing")
+    mechanisms[1] = {"name": "htb", "available": True}
+    await _say(fleet, "h1", mechanisms=mechanisms)
+    await _book(fleet, "observed")
 
 
-async def test_an_older_agent_names_its_mechanisms_and_modes(service: Service) -> None:
-    async with fleet(service) as f:
-        await _say(f, "h1", mechanisms=["pacing"], modes=["managed", "wrapped"])
-        await _refused(f, "wrapped", "mechanism", mechanism="htb")
-        await _book(f, "wrapped", mechanism="pacing")
-        assert "managed, wrapped" in (await _refused(f, "observed", "mode"))["detail"]
-        await _say(f, "h2", mechanisms=["pacing"], modes=["managed"])  # the other end has nothing to do
-        await _book(f, "wrapped")
+async def test_an_older_agent_names_its_mechanisms_and_modes(fleet: Fleet) -> None:
+    await _say(fleet, "h1", mechanisms=["pacing"], modes=["managed", "wrapped"])
+    await _refused(fleet, "wrapped", "mechanism", mechanism="htb")
+    await _book(fleet, "wrapped", mechanism="pacing")
+    assert "managed, wrapped" in (await _refused(fleet, "observed", "mode"))["detail"]
+    await _say(fleet, "h2", mechanisms=["pacing"], modes=["managed"])  # the other end has nothing to do
+    await _book(fleet, "wrapped")
 
 
 @pytest.mark.parametrize("mode", PLAIN)
 @pytest.mark.parametrize("moved", [VOLUME // 4, VOLUME + VOLUME // 200])
-async def test_the_sender_says_how_much_it_was_and_the_rest_goes_back(service: Service, mode: str, moved: int) -> None:
-    async with fleet(service) as f:
-        booked = await _book(f, mode)
-        service.clock.advance(3)
-        assert await f.report("h1", booked, "started", 1) == "accepted"
-        assert await f.report("h1", booked, "progress", 2, bytes=moved, rate_bps=7) == "accepted"
-        assert await f.report("h1", booked, "progress", 3, bytes=moved, rate_bps=8) == "accepted"
-        seen = await f.transfer(booked)
-        assert (seen["state"], seen["bytes_done"], seen["measured_bps"]) == ("ACTIVE", moved, 8)
-        assert await f.report("h1", booked, "finished", 4, bytes=moved) == "accepted"
-        done = await f.transfer(booked)
-        assert (done["state"], done["bytes_done"]) == ("FINISHED", moved)
-        free = checked(await service.client.get("/v1/links/L1/calendar", params={"points": 1000}))["steps"]
-        assert all(step["booked_bps"] == 0 for step in free if step["begin"] > done["actual_finish"])
+async def test_the_sender_says_how_much_it_was_and_the_rest_goes_back(
+    fleet: Fleet, service: Service, mode: str, moved: int
+) -> None:
+    booked = await _book(fleet, mode)
+    service.clock.advance(3)
+    assert await fleet.report("h1", booked, "started", 1) == "accepted"
+    assert await fleet.report("h1", booked, "progress", 2, bytes=moved, rate_bps=7) == "accepted"
+    assert await fleet.report("h1", booked, "progress", 3, bytes=moved, rate_bps=8) == "accepted"
+    seen = await fleet.transfer(booked)
+    assert (seen["state"], seen["bytes_done"], seen["measured_bps"]) == ("ACTIVE", moved, 8)
+    assert await fleet.report("h1", booked, "finished", 4, bytes=moved) == "accepted"
+    done = await fleet.transfer(booked)
+    assert (done["state"], done["bytes_done"]) == ("FINISHED", moved)
+    free = checked(await service.client.get("/v1/links/L1/calendar", params={"points": 1000}))["steps"]
+    assert all(step["booked_bps"] == 0 for step in free if step["begin"] > done["actual_finish"])
 
 
-async def test_a_command_that_fails_and_one_that_falls_behind(service: Service) -> None:
-    async with fleet(service) as f:
-        failing, behind = await _book(f, "wrapped"), await _book(f, "wrapped")
-        service.clock.advance(3)
-        for transfer in (failing, behind):
-            await f.report("h1", transfer, "started", 1)
-        assert await f.report("h1", failing, "failed", 2, bytes=77, code="command_failed", detail="exit status 12") == "accepted"
-        failed = await f.transfer(failing)
-        assert (failed["state"], failed["bytes_done"]) == ("FAILED", 77)
-        assert failed["waiting_reason"]["code"] == "command_failed"
-        assert await f.report("h1", behind, "shortfall", 2, bytes=1000, rate_bps=10**8, applied_rate_bps=10**9) == "accepted"
-        (told,) = (await f.document("h1"))["assignments"]
-        assert told["plan_revision"] == 2
-        assert told["segments"][-1]["rate_bps"] <= 10**8
+async def test_a_command_that_fails_and_one_that_falls_behind(fleet: Fleet, service: Service) -> None:
+    failing, behind = await _book(fleet, "wrapped"), await _book(fleet, "wrapped")
+    service.clock.advance(3)
+    for transfer in (failing, behind):
+        await fleet.report("h1", transfer, "started", 1)
+    assert await fleet.report("h1", failing, "failed", 2, bytes=77, code="command_failed", detail="exit status 12") == "accepted"
+    failed = await fleet.transfer(failing)
+    assert (failed["state"], failed["bytes_done"]) == ("FAILED", 77)
+    assert failed["waiting_reason"]["code"] == "command_failed"
+    assert await fleet.report("h1", behind, "shortfall", 2, bytes=1000, rate_bps=10**8, applied_rate_bps=10**9) == "accepted"
+    (told,) = (await fleet.document("h1"))["assignments"]
+    assert told["plan_revision"] == 2
+    assert told["segments"][-1]["rate_bps"] <= 10**8
 
 
-async def test_change_pause_and_resume_give_the_agent_its_lead(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await _book(f, "wrapped", not_before="2026-01-01T00:10:00Z")
-        changed = checked(
-            await service.client.patch(
-                f"/v1/transfers/{booked['id']}", json={"volume_bytes": 2 * VOLUME}, headers={"If-Match": f'"{booked["revision"]}"'}
-            )
+async def test_change_pause_and_resume_give_the_agent_its_lead(fleet: Fleet, service: Service) -> None:
+    booked = await _book(fleet, "wrapped", not_before="2026-01-01T00:10:00Z")
+    changed = checked(
+        await service.client.patch(
+            f"/v1/transfers/{booked['id']}", json={"volume_bytes": 2 * VOLUME}, headers={"If-Match": f'"{booked["revision"]}"'}
         )
-        assert changed["booked_bytes"] >= 2 * (VOLUME + VOLUME // 100)
-        refused = await service.client.patch(
-            f"/v1/transfers/{booked['id']}", json={"split": True}, headers={"If-Match": f'"{changed["revision"]}"'}
-        )
-        problem(refused, 422, "unsupported", "split")
-        checked(await service.client.post(f"/v1/transfers/{booked['id']}/pause"))
-        (told,) = (await f.document("h1"))["assignments"]
-        assert told["paused"]
-        service.clock.advance(900)
-        resumed = checked(await service.client.post(f"/v1/transfers/{booked['id']}/resume"))
-        assert resumed["plan"]["start"] >= "2026-01-01T00:15:01.5"
+    )
+    assert changed["booked_bytes"] >= 2 * (VOLUME + VOLUME // 100)
+    refused = await service.client.patch(
+        f"/v1/transfers/{booked['id']}", json={"split": True}, headers={"If-Match": f'"{changed["revision"]}"'}
+    )
+    problem(refused, 422, "unsupported", "split")
+    checked(await service.client.post(f"/v1/transfers/{booked['id']}/pause"))
+    (told,) = (await fleet.document("h1"))["assignments"]
+    assert told["paused"]
+    service.clock.advance(900)
+    resumed = checked(await service.client.post(f"/v1/transfers/{booked['id']}/resume"))
+    assert resumed["plan"]["start"] >= "2026-01-01T00:15:01.5"
 
 
-async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(service: Service) -> None:
-    async with fleet(service) as f:
-        booked = await _book(f, "wrapped")
-        worker = Desk(service.database, service.clock)
-        service.clock.advance(70)
-        assert await settle(service.database, worker, service.clock(), Patience()) == 1
-        assert (await f.transfer(booked))["state"] == "EXPIRED"
+async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(fleet: Fleet, service: Service) -> None:
+    booked = await _book(fleet, "wrapped")
+    worker = Desk(service.database, service.clock)
+    service.clock.advance(70)
+    assert await settle(service.database, worker, service.clock(), Patience()) == 1
+    assert (await fleet.transfer(booked))["state"] == "EXPIRED"
 
 
 def test_capabilities_are_read_whatever_they_are() -> None:

@@ -42,7 +42,7 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet(service: Service) -> AsyncIterator[Fleet]:
+async def enrolled(service: Service) -> AsyncIterator[Fleet]:
     """In the end no invariant is broken."""
     await service.link()
     yield Fleet(service, {"h1": await service.enrol("h1", "A"), "h2": await service.enrol("h2", "B")})

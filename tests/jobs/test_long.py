@@ -27,7 +27,7 @@ from broker.store import jobs
 from broker.store.jobs import Job, JobLost, JobState, Kind
 from broker.store.session import Database
 from tests.conftest import Clock
-from tests.desk.world import GBIT, World, world
+from tests.desk.world import GBIT, World, running
 
 PLAN = {
     "objective": "completion",
@@ -100,7 +100,7 @@ def children() -> list[psutil.Process]:
 
 @pytest.fixture
 async def queue(database_url: str, clock: Clock) -> AsyncIterator[Queue]:
-    async with world(database_url, clock) as w:
+    async with running(database_url, clock) as w:
         yield Queue(w)
     assert not children()
 
