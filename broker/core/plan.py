@@ -26,7 +26,8 @@ class Plan:
 
     @property
     def finish_us(self) -> int:
-        return max(segment.end_us for segment in self.segments)
+        segments = self.segments
+        return segments[0].end_us if len(segments) == 1 else max([segment.end_us for segment in segments])
 
     @property
     def volume_bytes(self) -> int:
@@ -110,9 +111,9 @@ def _split_faults(plan: Plan, calendars: Mapping[str, Calendar]) -> Iterator[str
 
 def _sum_faults(request: Request, plan: Plan, rows: Rows, links: Mapping[str, Link]) -> Iterator[str]:
     """What only the segments together can do wrong: the volume, or the holding time of class 2 (section 5 of the VBLS paper)."""
-    grain = max(lcm(*(links[link_id].slot_us for link_id in segment.path)) for segment in plan.segments)
+    grain = max([lcm(*[links[link_id].slot_us for link_id in segment.path]) for segment in plan.segments])
     if request.volume_bytes is not None:
-        carried = sum(segment.microbits for segment in plan.segments)
+        carried = sum([segment.microbits for segment in plan.segments])
         asked = request.volume_bytes * MICROBITS_PER_BYTE
         if carried < asked:
             yield f"carries {carried} microbits, {asked} are asked"

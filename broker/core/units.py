@@ -59,6 +59,7 @@ def to_datetime(time_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=time_us)
 
 
+@lru_cache(maxsize=4096)  # an answer says each of its times several times over, and a batch's answer the same ones for every item
 def format_time(time_us: int) -> str:
     """Microseconds -> RFC 3339 in UTC, with microseconds only where there are any."""
     seconds, micros = divmod(time_us, US_PER_S)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much each token has booked: kept up with every transaction of the desk, so that admission need not count. `audit` proves it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,7 +12,7 @@ from broker.store import bulk
 from broker.store.tables import token_use
 
 # In order of the owners: two desks that write several of them wait for each other in no ring.
-_ADD = """
+ADD = """
     INSERT INTO token_use (owner, open, byte_us)
     SELECT owner, open, byte_us FROM unnest(%(owners)s::text[], %(opens)s::bigint[], %(byte_us)s::numeric[]) AS new(owner, open, byte_us)
     ON CONFLICT (owner) DO UPDATE SET open = token_use.open + excluded.open, byte_us = token_use.byte_us + excluded.byte_us
@@ -20,15 +21,22 @@ _ADD = """
 
 async def add(connection: AsyncConnection, changes: Mapping[str, Use]) -> dict[str, Use]:
     """What each of these owners has now. Their rows stay locked until the transaction ends."""
-    if not changes:
-        return {}
+    return from_rows(await bulk.execute(connection, ADD, parameters(changes))) if changes else {}
+
+
+def parameters(changes: Mapping[str, Use]) -> dict[str, list[Any]]:
+    """Those of `ADD`."""
     owners = sorted(changes)
-    values = {
+    return {
         "owners": owners,
         "opens": [changes[owner].open for owner in owners],
         "byte_us": [str(changes[owner].byte_us) for owner in owners],
     }
-    return {owner: Use(count, int(byte_us)) for owner, count, byte_us in await bulk.execute(connection, _ADD, values)}
+
+
+def from_rows(rows: Iterable[Sequence[Any]]) -> dict[str, Use]:
+    """Of what `ADD` returns."""
+    return {owner: Use(count, int(byte_us)) for owner, count, byte_us in rows}
 
 
 _READ = "SELECT owner, open, byte_us FROM token_use WHERE owner = ANY(%(owners)s::text[])"
@@ -36,7 +44,7 @@ _READ = "SELECT owner, open, byte_us FROM token_use WHERE owner = ANY(%(owners)s
 
 async def read(connection: AsyncConnection, owners: Iterable[str]) -> dict[str, Use]:
     wanted = list(owners)
-    found = {owner: Use(count, int(byte_us)) for owner, count, byte_us in await bulk.execute(connection, _READ, {"owners": wanted})}
+    found = from_rows(await bulk.execute(connection, _READ, {"owners": wanted}))
     return {owner: found.get(owner, NOTHING) for owner in wanted}
 
 

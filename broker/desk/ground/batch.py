@@ -18,7 +18,7 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Booking, Journal, Replica, given_back
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
-from broker.store import bookings, events, hosts, token_use, transfers
+from broker.store import bookings, events, hosts, transfers
 from broker.store.bookings import LedgerRow
 from broker.store.events import Event
 from broker.store.transfers import Transfer
@@ -120,10 +120,14 @@ class Batch:
     def know(self, found: Iterable[Transfer]) -> None:
         """Transfers that were locked later than the others."""
         for transfer in found:
-            self.transfers[transfer.id] = transfer
-            self._used.setdefault(transfer.id, transfer.use)
-            if transfer.after is not None:
-                self._successors.setdefault(transfer.after, []).append(transfer.id)
+            if transfer.id not in self._used:
+                self._used[transfer.id] = transfer.use
+            self._meet(transfer)
+
+    def _meet(self, transfer: Transfer) -> None:
+        self.transfers[transfer.id] = transfer
+        if transfer.after is not None:
+            self._successors.setdefault(transfer.after, []).append(transfer.id)
 
     def successors(self, transfer_id: str) -> list[Transfer]:
         """Live transfers that wait for the end of this one (see `chains`), in the order in which they came."""
@@ -169,7 +173,7 @@ class Batch:
     def add(self, transfer: Transfer, actor: str) -> None:
         self._new[transfer.id] = transfer
         self._used[transfer.id] = NOTHING
-        self.know([transfer])
+        self._meet(transfer)
         self._claim(transfer)
         self._note(transfer, actor, "transfer.admitted", None)
 
@@ -246,19 +250,18 @@ class Batch:
     async def write(self, connection: AsyncConnection) -> None:
         await transfers.insert(connection, list(self._new.values()))
         await transfers.update(connection, list(self._changed.values()))
-        await bookings.append(connection, self._ledger_rows(), self.heads)
+        changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}
+        self.uses = await bookings.append(connection, self._ledger_rows(), self.heads, changes)
+        self._refuse_doubtful()
         await self.explain_refusals(connection)
         await events.append(connection, self._events)
-        await self._count(connection)
         if self.touched:
             await hosts.bump(connection, self.touched)
         for write in self._also:
             await write(connection)
 
-    async def _count(self, connection: AsyncConnection) -> None:
+    def _refuse_doubtful(self) -> None:
         """Raises Doubted where another desk has booked for a token meanwhile, and it has more now than a check of this batch allowed."""
-        changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}
-        self.uses = await token_use.add(connection, changes)
         for owner, allowance in self.checked.items():
             if owner in self.uses and self.uses[owner] != self.use(owner) and not allowance.covers(self.uses[owner]):
                 self.replica.watched.add(owner)
@@ -282,10 +285,11 @@ class Batch:
         self._owners.extend([transfer_id] * len(entries))
 
     def _claim(self, transfer: Transfer) -> None:
-        more = transfer.use.minus(self._used[transfer.id])
+        now = transfer.use
+        more = now.minus(self._used[transfer.id])
         if more != NOTHING:
             self._claims.append(Claim(transfer.id, transfer.owner, more))
-            self._used[transfer.id] = transfer.use
+            self._used[transfer.id] = now
             self._claimed[transfer.owner] = self._claimed.get(transfer.owner, NOTHING).plus(more)
 
     def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
