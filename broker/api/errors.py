@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from broker.api.faults import Faults
 from broker.api.render import problem_answer
@@ -34,6 +35,7 @@ def install(app: FastAPI) -> None:
 
 _HEADERS: dict[int, Callable[[Problem], dict[str, str]]] = {
     401: lambda _: {"WWW-Authenticate": "Bearer"},
+    415: lambda _: {"Accept": "application/json"},
     429: lambda problem: {"Retry-After": str(problem.more["retry_after_s"]), **_rate_limit(problem)},
     503: lambda problem: {"Retry-After": str(problem.more.get("retry_after_s", 1))},
 }
@@ -91,8 +93,16 @@ def _field(location: tuple[Any, ...]) -> str:
     return ".".join(parts)
 
 
-async def _on_http(_: Request, error: Exception) -> Response:
+async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _BY_STATUS.get(error.status_code, "malformed" if error.status_code < 500 else "unavailable")
     problem = Problem(code, str(error.detail))
-    return problem_answer(problem, dict(error.headers) if error.headers else None)
+    headers = {"Allow": _allowed(request)} if code == "method-not-allowed" else dict(error.headers or {})
+    return problem_answer(problem, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method that the path has; the framework names those of its first route alone."""
+    routes = [route for route in request.app.router.routes if isinstance(route, Route)]
+    found = [route.methods or set() for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return ", ".join(sorted(set().union(*found)))

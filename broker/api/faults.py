@@ -12,18 +12,18 @@ import orjson
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from broker.api import request_ids
+
 log = logging.getLogger(__name__)
 
 _IN_FULL_EVERY_S = 60.0
 _MOST_LOGGED = 8000  # characters of one fault; a traceback of the database's driver alone has 25,000
-_ANSWER = orjson.dumps(
-    {
-        "type": "about:blank",
-        "title": "Internal error",
-        "status": 500,
-        "detail": "a fault of the broker; its log has the details",
-    }
-)
+_ANSWER = {
+    "type": "about:blank",
+    "title": "Internal error",
+    "status": 500,
+    "detail": "a fault of the broker; its log has the details",
+}
 
 
 class Faults:
@@ -46,7 +46,8 @@ class Faults:
                 raise
             self._log(scope, fault)
             if not begun:  # else the server sees an answer without an end, and closes the connection
-                await Response(_ANSWER, 500, media_type="application/problem+json")(scope, receive, send)
+                answer = orjson.dumps(_ANSWER | {"request_id": request_ids.current()})
+                await Response(answer, 500, media_type="application/problem+json")(scope, receive, send)
 
     def _log(self, scope: Scope, fault: Exception) -> None:
         frame = traceback.extract_tb(fault.__traceback__)[-1]

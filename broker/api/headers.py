@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that every answer carries: what a browser may load and run because of it, and who may embed it."""
+"""Headers that every answer carries: its request's id, what a browser may load and run because of it, and who may embed it."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from broker.api import request_ids
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -30,18 +32,26 @@ ALWAYS = {
 _ENCODED = tuple((name.encode(), value.encode()) for name, value in ALWAYS.items())
 
 
+_REQUEST_ID = request_ids.HEADER.lower().encode()
+
+
 class Headers:
-    """Adds what an answer does not set itself."""
+    """Gives each request its id, and adds to its answer what that does not set itself."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = (_REQUEST_ID, request_ids.begin(scope))
+
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = message["headers"]
                 names = {name.lower() for name, _ in given}
-                message["headers"] = [*given, *(header for header in _ENCODED if header[0] not in names)]
+                message["headers"] = [*given, request_id, *(header for header in _ENCODED if header[0] not in names)]
             await send(message)
 
         await self.app(scope, receive, sent)

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from fastapi import Response
 
+from broker.api import request_ids
 from broker.core.allowance import GB_HOUR, LIMITS, Allowance, Use
 from broker.core.link_document import document_of
 from broker.core.plan import Plan
@@ -33,7 +34,10 @@ def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = 
 
 
 def problem_answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(problem.document()), problem.status, headers, "application/problem+json")
+    document = problem.document()
+    if request_id := request_ids.current():
+        document["request_id"] = request_id
+    return Response(orjson.dumps(document), problem.status, headers, "application/problem+json")
 
 
 def time_or_none(time_us: int | None) -> str | None:

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import time
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,6 +39,7 @@ def serve_command(
         "proxy_headers": False,  # uvicorn would believe anyone on this machine; BWB_TRUSTED_PROXIES says whom we believe
         "lifespan": "on",
         "access_log": access_log,
+        "log_config": _log_config(),
         "server_header": False,
         "timeout_graceful_shutdown": _GRACE_S,
     }
@@ -51,6 +53,20 @@ def serve_command(
     server.run(sockets=[socket.socket(fileno=fd)])
     if not server.started:
         raise typer.Exit(3)  # as uvicorn.run does
+
+
+def _log_config() -> dict[str, Any]:
+    """uvicorn's own, and our lines in the same form: each with the id of the request that it belongs to."""
+    from uvicorn.config import LOGGING_CONFIG
+
+    config = deepcopy(LOGGING_CONFIG)
+    config["filters"] = {"of_request": {"()": "broker.api.request_ids.OfRequest"}}
+    for formatter in config["formatters"].values():
+        formatter["fmt"] += "%(of_request)s"
+    for handler in config["handlers"].values():
+        handler["filters"] = ["of_request"]
+    config["loggers"]["broker"] = {"handlers": ["default"], "level": "WARNING", "propagate": False}
+    return config
 
 
 def worker_command(

@@ -11,6 +11,7 @@ def problem(response: httpx.Response, status: int, code: str | None = None, fiel
     assert response.status_code == status, (response.status_code, response.text)
     assert response.headers["content-type"] == "application/problem+json"
     document: dict[str, Any] = response.json()
+    assert document["request_id"] == response.headers["x-request-id"]
     assert document["status"] == status and document["title"] and document["detail"]
     assert code is None or document["type"].endswith(f"/problems/{code}"), document
     named = [error["field"] for error in document.get("errors", ())]

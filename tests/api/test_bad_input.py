@@ -308,13 +308,6 @@ async def test_names_that_are_nothing(name: str, booked: Service) -> None:
     problem(await client.post(f"/v1/links/{name}/windows", json={"begin": at(1), "end": at(2)}), 404, "not-found")
 
 
-async def test_methods_that_are_not_there(booked: Service) -> None:
-    for method, path in (("DELETE", "/v1/transfers"), ("PUT", "/v1/links/L1"), ("GET", "/v1/quotes"), ("POST", "/metrics")):
-        response = await booked.client.request(method, path)
-        problem(response, 405, "method-not-allowed")
-        assert response.headers["allow"]
-
-
 async def test_changes_that_make_no_sense(service: Service) -> None:
     await service.link()
     transfer = await service.book()

@@ -5,19 +5,20 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import Header, Request, Response
 
 from broker.api import render, sse
 from broker.api.agent_schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.arrival import server_times
 from broker.api.context import Agent, BrokerDependency, etag
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments, hand_out
 from broker.store import hosts
 from broker.store.hosts import Report
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"])
+router = make_router("agents", "/v1/agents")
 
 
 @router.post("/enrol", status_code=201, response_model=Enrolment, responses=REFUSALS)

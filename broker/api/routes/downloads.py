@@ -6,15 +6,16 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import Header, Request, Response
 from fastapi.responses import FileResponse
 
 from broker.api.context import BrokerDependency
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.desk.ground.problems import Problem
 from broker.fleet.agent_files import PLATFORMS, AgentFile, AgentFiles
 
-router = APIRouter(prefix="/v1/agents", tags=["agents"])
+router = make_router("agents", "/v1/agents")
 
 _PARTS = Path(__file__).parents[1] / "install"
 # What may stand in the script as the broker's address; it came in a header of the request.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 import orjson
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Header, Query, Request, Response
 
 from broker.api import paging, render, sse
 from broker.api.callers import caller
@@ -16,6 +16,7 @@ from broker.api.feed import PAGE, PUBLIC, Heard, Listener, Wanted
 from broker.api.fields import Text, Time
 from broker.api.operator_schemas import AuditLogPage
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.core.transfer import State
 from broker.core.units import format_time
 from broker.desk.ground.problems import Problem
@@ -24,7 +25,7 @@ from broker.store import audit, events, names
 from broker.store.events import Event, Position, Sought, StoredEvent
 from broker.store.session import DatabaseAway
 
-router = APIRouter(prefix="/v1", tags=["events"])
+router = make_router("events", "/v1")
 
 
 @router.get(

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/hosts: for operators."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
 from broker.api.operator_schemas import EnrolmentTokenBody, EnrolmentTokenOut, HostChangeBody, HostOut, NewEnrolmentToken
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.desk.ground.problems import Problem
 from broker.desk.network.links import RemoveHost
 from broker.fleet import enrolment
@@ -14,7 +15,7 @@ from broker.store import access, bookings, events, host_loads, hosts
 from broker.store.events import Event
 from broker.store.host_loads import HostLoad
 
-router = APIRouter(prefix="/v1/hosts", tags=["hosts"])
+router = make_router("hosts", "/v1/hosts")
 
 
 @router.get("", response_model=list[HostOut], responses=REFUSALS)

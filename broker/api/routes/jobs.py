@@ -5,7 +5,7 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from fastapi import Request as HttpRequest
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -15,6 +15,7 @@ from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Opera
 from broker.api.job_schemas import JobOut, JobPage, NetworkBody, PlanBody, SimulationBody
 from broker.api.network_answers import link_of
 from broker.api.routes.transfers import REFUSALS, IdempotencyKey
+from broker.api.routing import make_router
 from broker.core.link_document import document_of
 from broker.core.network import Link, Network
 from broker.core.request import FieldProblem
@@ -27,7 +28,7 @@ from broker.simulate.sheet import as_csv
 from broker.store import bookings, jobs, transfers
 from broker.store.jobs import Job, JobState, Kind
 
-router = APIRouter(prefix="/v1", tags=["jobs"])
+router = make_router("jobs", "/v1")
 
 MOST_ERRORS = 20
 

@@ -4,13 +4,14 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from broker.api import network_answers, render
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, etag
 from broker.api.network_answers import link_of, mistakes, steps_of
 from broker.api.network_schemas import LinkChangeOut, LinkDeletedOut, WindowAddedOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, OnBroken, WindowBody
 from broker.api.spans import From, To, span
 from broker.core.network import Link
@@ -22,7 +23,7 @@ from broker.store import bookings
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.views.calendar_steps import calendar_steps
 
-router = APIRouter(prefix="/v1/links", tags=["links"])
+router = make_router("links", "/v1/links")
 
 
 PreviewWanted = Annotated[

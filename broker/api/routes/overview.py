@@ -3,7 +3,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from broker.api import render
 from broker.api.context import Broker, BrokerDependency, Reader
@@ -11,6 +11,7 @@ from broker.api.fields import Time
 from broker.api.outlook import WHY
 from broker.api.overview_schemas import LoadOut, OverviewOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.api.spans import To, span
 from broker.core.transfer import State
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
@@ -19,7 +20,7 @@ from broker.store import overview as counts
 from broker.store import promises, refusals
 from broker.store.promises import Endangered
 
-router = APIRouter(prefix="/v1", tags=["overview"])
+router = make_router("overview", "/v1")
 
 _HOUR_US = 3600 * US_PER_S
 _DAY_US = 24 * _HOUR_US

@@ -3,16 +3,17 @@
 
 import inspect
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import BaseModel, Field
 
 from broker.api import render
 from broker.api.context import Reader
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.planners import DEFAULT_PLANNER, PLANNERS
 from broker.planners.signature import JointPlanner, Planner
 
-router = APIRouter(prefix="/v1/planners", tags=["transfers"])
+router = make_router("transfers", "/v1/planners")
 
 
 class PlannerOut(BaseModel):

@@ -3,13 +3,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from broker.api import paging, render
 from broker.api.context import BrokerDependency, Reader
 from broker.api.fields import Text
 from broker.api.render import time_or_none
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.api.schedule_schemas import BookingsOut, ScheduleOut
 from broker.api.spans import From, To, span
 from broker.core.units import format_time
@@ -20,7 +21,7 @@ from broker.store.schedule import Part
 from broker.store.transfers import Transfer
 from broker.views.link_use import Use, together, uses
 
-router = APIRouter(prefix="/v1", tags=["schedule"])
+router = make_router("schedule", "/v1")
 
 
 @router.get("/schedule", response_model=ScheduleOut, responses=REFUSALS)

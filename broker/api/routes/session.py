@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """/v1/session: people sign in to the dashboard with a token, and out."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from broker.api import render
 from broker.api.addresses import address_of
@@ -9,12 +9,13 @@ from broker.api.callers import check_origin, clear_cookie, cookie_secret, set_co
 from broker.api.context import BrokerDependency, Reader
 from broker.api.operator_schemas import SessionBody, SessionOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.api.schemas import ProblemOut
 from broker.core.units import format_time
 from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal
 
-router = APIRouter(prefix="/v1/session", tags=["session"])
+router = make_router("session", "/v1/session")
 
 
 @router.post("", status_code=201, response_model=SessionOut, responses=REFUSALS | {429: {"model": ProblemOut}})

@@ -3,15 +3,16 @@
 
 import asyncio
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from sqlalchemy import text
 
 from broker.api import render
 from broker.api.context import BrokerDependency
+from broker.api.routing import make_router
 from broker.core.units import US_PER_S
 from broker.store.session import DatabaseAway
 
-router = APIRouter(tags=["system"])
+router = make_router("system")
 
 _PATIENCE_S = 2.0
 

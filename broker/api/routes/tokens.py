@@ -3,20 +3,21 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api import render
 from broker.api.context import Administrator, Broker, BrokerDependency, ExpectedRevision, etag
 from broker.api.operator_schemas import TokenBody, TokenChangeBody, TokenInUse, TokenOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.core.allowance import NOTHING
 from broker.desk.ground.problems import Problem
 from broker.fleet import tokens
 from broker.store import access, jobs, token_use
 from broker.store.access import Token
 
-router = APIRouter(prefix="/v1/tokens", tags=["tokens"])
+router = make_router("tokens", "/v1/tokens")
 
 
 @router.get("", response_model=list[TokenInUse], responses=REFUSALS)

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from broker.api import network_answers, render
 from broker.api.context import BrokerDependency, ExpectedRevision, Operator, Reader, etag
 from broker.api.network_schemas import TopologyBody, TopologyChangeOut, TopologyOut
 from broker.api.routes.transfers import REFUSALS
+from broker.api.routing import make_router
 from broker.core.link_document import document_of
 from broker.core.network import Link
 from broker.core.request import FieldProblem
@@ -19,7 +20,7 @@ from broker.desk.network.topology import PutTopology
 from broker.store import bookings, nodes
 from broker.store.nodes import Node
 
-router = APIRouter(prefix="/v1/topology", tags=["links"])
+router = make_router("links", "/v1/topology")
 
 
 @router.get("", response_model=TopologyOut, responses=REFUSALS)

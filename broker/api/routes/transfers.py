@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi import Body, Header, Query, Response
 from fastapi import Request as HttpRequest
 
 from broker.api import paging, render
@@ -21,6 +21,7 @@ from broker.api.fields import Text, Time
 from broker.api.operator_schemas import EventOut
 from broker.api.outlook import outlooks as outlooks_of
 from broker.api.overview_schemas import Promise
+from broker.api.routing import make_router
 from broker.api.schemas import (
     BatchOut,
     ProblemOut,
@@ -50,7 +51,7 @@ from broker.store.idempotency import Key
 from broker.store.transfer_lists import Filter, Order
 from broker.store.transfers import Transfer
 
-router = APIRouter(prefix="/v1", tags=["transfers"])
+router = make_router("transfers", "/v1")
 
 TransferId = str
 # So many items of a batch are put into words before others have their turn: some milliseconds.

@@ -31,6 +31,7 @@ STATUS = {
     "too-large": 413,
     "malformed": 400,
     "method-not-allowed": 405,
+    "unsupported-media-type": 415,
     "unavailable": 503,
     "planning-budget": 503,
     "superseded": 409,
