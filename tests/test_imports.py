@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -72,3 +73,14 @@ def test_core_and_planners_read_no_clock_and_draw_no_lots(path: Path) -> None:
 )
 def test_the_scan_finds_what_it_looks_for(source: str) -> None:
     assert list(impurities(source))
+
+
+GRAPH = grimp.build_graph("broker", "tests", cache_dir=None)  # with what is imported for types alone
+
+
+def test_what_tests_share_is_in_no_test_module() -> None:
+    """Nor in a conftest.py, which pytest loads by itself: imported as well, it would be there twice."""
+    private = {name for name in GRAPH.modules if name.rpartition(".")[2].startswith("test_") or name.endswith(".conftest")}
+    assert [
+        f"{importer} imports {name}" for name in sorted(private) for importer in GRAPH.find_modules_that_directly_import(name)
+    ] == []

@@ -4,8 +4,9 @@
 import pytest
 
 from broker.fleet.tokens import Scope
-from tests.api.test_bad_input import GOOD, at, problem
-from tests.conftest import Clock, Service, _client, checked
+from tests.api.bodies import GOOD
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked, client_of
 
 # (method, path, the least scope, body)
 ROUTES = [
@@ -58,7 +59,7 @@ async def test_every_route_is_closed_to_strangers(service: Service) -> None:
     }
     # What a host needs before it has a token; no secret is in it.
     open_to_all |= {("GET", f"/v1/agents/{name}") for name in ("install.sh", "download/{platform}", "download/{platform}.sha256")}
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     checked_routes = 0
     for path, operations in service.app.openapi()["paths"].items():
         for method in operations:
@@ -73,7 +74,7 @@ async def test_every_route_is_closed_to_strangers(service: Service) -> None:
 
 async def test_tokens_that_are_none(service: Service, clock: Clock) -> None:
     for header in ("", "Bearer", "Bearer ", "Basic YTpi", "Bearer bwb_wrong", "Bearer \xff\xfe", "Bearer " + "x" * 5000):
-        stranger = _client(service.app, "")
+        stranger = client_of(service.app, "")
         response = await stranger.get("/v1/transfers", headers={"Authorization": header.encode("latin-1")})
         problem(response, 401, "unauthorized")
 

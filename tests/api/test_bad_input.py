@@ -3,35 +3,13 @@
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
-import httpx
 import pytest
 
-from broker.core.units import format_time
-from tests.conftest import START_US, Service
+from tests.api.bodies import GOOD, JSON
+from tests.api.problems import problem
+from tests.service import Service, at
 
-PREFIX = "https://bandwidth-broker.invalid/problems/"
-JSON = {"Content-Type": "application/json"}
-
-
-def problem(response: httpx.Response, status: int, code: str, field: str | None = None) -> dict[str, Any]:
-    """The response is this problem, in the form that RFC 9457 gives it."""
-    assert response.status_code == status, (response.status_code, response.text)
-    assert response.headers["content-type"] == "application/problem+json"
-    said = response.json()
-    assert said["type"] == PREFIX + code, said
-    assert said["status"] == status and said["title"] and said["detail"]
-    if field is not None:
-        assert field in [error["field"] for error in said["errors"]], said
-    return said
-
-
-def at(seconds: float) -> str:
-    return format_time(START_US + int(seconds * 1_000_000))
-
-
-GOOD = {"source": "A", "destination": "B", "volume_bytes": 1000}
 DEEP = "[" * 100_000 + "]" * 100_000
 END_OF_TIME = "9999-12-31T23:59:59.999999Z"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one item of a batch says of another."""
 
-from tests.conftest import Service, checked
+from tests.service import Service, checked
 
 
 async def test_a_refusal_names_what_stands_in_its_way_though_it_came_with_it(service: Service) -> None:

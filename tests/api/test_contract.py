@@ -24,9 +24,9 @@ from broker.fleet.tokens import Scope
 from broker.main import create_app
 from broker.settings import Settings
 from broker.store.session import Database
-from tests.conftest import SECRET, Clock, Service, checked
 from tests.core.grid import EFFORT_PERCENT
 from tests.postgres import Server
+from tests.service import SECRET, Clock, Service, checked
 
 STREAMS = ("/v1/events", "/v1/agents/{host}/stream")  # they never end
 AGENT = "/v1/agents/{host}/"

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from broker.api.dashboard import Dashboard
 from broker.main import create_app
 from broker.settings import Settings
-from tests.api.refused import problem
-from tests.conftest import Service
+from tests.api.problems import problem
+from tests.service import Service
 
 PAGE = "<!doctype html><title>built</title>"
 PAGE_WANTED = {"Accept": "text/html,application/xhtml+xml"}

@@ -16,8 +16,9 @@ from broker.fleet.tokens import Scope
 from broker.store import access as tokens_in_store
 from broker.store import bookings
 from broker.store.session import Database, DatabaseAway
-from tests.api.test_bad_input import GOOD, JSON, problem
-from tests.conftest import Clock, Service, _client, checked, running
+from tests.api.bodies import GOOD, JSON
+from tests.api.problems import problem
+from tests.service import Clock, Service, checked, client_of, running
 
 UNREAD = ("/v1/transfers", "/v1/transfers/batch", "/v1/quotes", "/v1/simulations", "/v1/agents/h/reports", "/v1/none")
 
@@ -29,7 +30,7 @@ async def test_a_stranger_brings_no_body_in(path: str, service: Service) -> None
         yield b""
 
     for token in ("", "bwb_wrong"):
-        answer = await _client(service.app, token).post(path, content=never(), headers=JSON)
+        answer = await client_of(service.app, token).post(path, content=never(), headers=JSON)
         problem(answer, 401, "unauthorized")
         assert answer.headers["connection"] == "close" and answer.headers["www-authenticate"] == "Bearer"
 
@@ -80,7 +81,7 @@ async def test_few_visitors_are_worked_on_at_once(service: Service) -> None:
 
 
 async def test_bodies_of_those_without_a_token_are_small(service: Service) -> None:
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     for path in ("/v1/session", "/v1/agents/enrol"):
         found = problem(await stranger.post(path, content=b'{"0":1,' * 5000, headers=JSON), 413, "too-large")
         assert found["limit_bytes"] == 32 * 1024
@@ -117,13 +118,13 @@ async def test_a_token_is_limited_with_headers_that_say_how(database_url: str, s
     token, other = await service.token(Scope.READ), await service.token(Scope.READ)
     async with running(database_url, clock, token_rate=0.001, token_burst=3) as app:
         for _ in range(3):
-            checked(await _client(app, token).get("/v1/planners"))
-        refused = await _client(app, token).get("/v1/planners")
+            checked(await client_of(app, token).get("/v1/planners"))
+        refused = await client_of(app, token).get("/v1/planners")
         problem(refused, 429, "too-many-requests")
         assert int(refused.headers["retry-after"]) > 0
         assert refused.headers["ratelimit-policy"] == '"token";q=3;w=3000'
         assert refused.headers["ratelimit"].startswith('"token";r=0;t=')
-        checked(await _client(app, other).get("/v1/planners"))
+        checked(await client_of(app, other).get("/v1/planners"))
 
 
 async def test_unknown_tokens_use_up_their_address_and_hold_up_nobody_who_is_known(
@@ -131,26 +132,26 @@ async def test_unknown_tokens_use_up_their_address_and_hold_up_nobody_who_is_kno
 ) -> None:
     token = await service.token(Scope.READ)
     async with running(database_url, clock, unknown_rate=0.001, unknown_burst=3) as app:
-        checked(await _client(app, token).get("/v1/planners"))
+        checked(await client_of(app, token).get("/v1/planners"))
         for number in range(3):
-            problem(await _client(app, f"bwb_{number}").get("/v1/planners"), 401, "unauthorized")
-        problem(await _client(app, "bwb_4").get("/v1/planners"), 429, "too-many-requests")
+            problem(await client_of(app, f"bwb_{number}").get("/v1/planners"), 401, "unauthorized")
+        problem(await client_of(app, "bwb_4").get("/v1/planners"), 429, "too-many-requests")
         assert await _look_ups(app, "bwb_5") == 0
-        checked(await _client(app, token).get("/v1/planners"))
+        checked(await client_of(app, token).get("/v1/planners"))
 
 
 async def _look_ups(app: FastAPI, token: str) -> int:
     database: Database = app.state.broker.database
     before = database.engine.pool.checkedout()
-    problem(await _client(app, token).get("/v1/planners"), 429, "too-many-requests")
+    problem(await client_of(app, token).get("/v1/planners"), 429, "too-many-requests")
     return database.engine.pool.checkedout() - before
 
 
 async def test_pages_and_health_are_limited_by_address(database_url: str, service: Service, clock: Clock) -> None:
     async with running(database_url, clock, address_rate=0.001, address_burst=2) as app:
         for _ in range(2):
-            checked(await _client(app, "").get("/healthz"))
-        problem(await _client(app, "").get("/healthz"), 429, "too-many-requests")
+            checked(await client_of(app, "").get("/healthz"))
+        problem(await client_of(app, "").get("/healthz"), 429, "too-many-requests")
 
 
 async def test_the_desk_goes_on_when_all_other_connections_are_taken(service: Service) -> None:
@@ -169,7 +170,7 @@ async def test_a_wrong_enrolment_token_locks_nothing(service: Service) -> None:
     body = {"token": "bwe_wrong", "data_address": "127.0.0.1:7411"}
     async with service.database.transaction() as connection:
         await bookings.lock_topology(connection)
-        problem(await _client(service.app, "").post("/v1/agents/enrol", json=body), 401, "unauthorized")
+        problem(await client_of(service.app, "").post("/v1/agents/enrol", json=body), 401, "unauthorized")
 
 
 def test_a_bucket_fills_again_and_is_forgotten() -> None:

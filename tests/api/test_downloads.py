@@ -14,9 +14,9 @@ import pytest
 
 from broker.fleet import agent_files
 from broker.fleet.agent_files import PLATFORMS, AgentFiles
-from tests.api.refused import problem
-from tests.conftest import Service, _client
+from tests.api.problems import problem
 from tests.live import Live, live_server
+from tests.service import Service, client_of
 
 AGENT = Path(__file__).parents[2] / "agents" / "bin" / "bwb-agent"
 needs_agent = pytest.mark.skipif(not AGENT.exists(), reason=f"{AGENT} is not built: run make build")
@@ -33,7 +33,7 @@ def folder(tmp_path: Path, service: Service) -> Path:
 async def test_an_agent_is_handed_out_to_anybody(folder: Path, service: Service) -> None:
     (folder / "bwb-agent-linux-arm64").write_bytes(CONTENT)
     digest = hashlib.sha256(CONTENT).hexdigest()
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     answer = await stranger.get("/v1/agents/download/linux-arm64")
     assert (answer.status_code, answer.content) == (200, CONTENT)
     assert answer.headers["content-length"] == str(len(CONTENT)) and answer.headers["x-checksum-sha256"] == digest

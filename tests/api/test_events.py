@@ -2,9 +2,7 @@
 """Events: the history of a transfer, the audit log, and the live stream that loses nothing."""
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -23,8 +21,9 @@ from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import events
 from broker.store.events import Event, Position
-from tests.api.test_bad_input import at, problem
-from tests.conftest import Clock, Service, checked
+from tests.api.problems import problem
+from tests.api.streams import newest, note, noted, streamed, take
+from tests.service import Clock, Service, at, checked
 
 
 async def test_a_history_tells_everything(service: Service, clock: Clock) -> None:
@@ -103,40 +102,6 @@ async def test_the_audit_log_is_searched(service: Service, clock: Clock) -> None
 # httpx's ASGI transport collects a whole body before it returns, so the stream's own generator is read; test_contract plays it over a socket.
 
 
-async def take(stream: AsyncIterator[str], number: int) -> list[tuple[str, dict[str, Any]]]:
-    """The next `number` events as (id, data)."""
-    found = []
-    async with asyncio.timeout(20):
-        while len(found) < number:
-            lines = dict(line.split(": ", 1) for line in (await anext(stream)).strip().split("\n"))
-            if "data" in lines:
-                found.append((lines["id"], json.loads(lines["data"])))
-                assert lines["event"] == found[-1][1]["action"]
-    return found
-
-
-ANYTHING = Wanted()
-
-
-@asynccontextmanager
-async def streamed(
-    service: Service, position: Position | None = None, wanted: Wanted = ANYTHING, owner: str = "tok_test"
-) -> AsyncIterator[AsyncGenerator[str]]:
-    async def anybody() -> None:
-        pass
-
-    broker = service.app.state.broker
-    listener = await broker.feed.listen(wanted, owner)
-    async with aclosing(_events(broker, listener, position, anybody)) as stream:
-        yield stream
-    broker.feed.leave(listener)
-
-
-async def newest(service: Service) -> Position:
-    async with service.database.transaction() as connection:
-        return await events.newest(connection)
-
-
 async def test_the_stream_is_live_and_resumes(service: Service) -> None:
     await service.link()
     async with streamed(service) as stream:
@@ -153,16 +118,6 @@ async def test_the_stream_is_live_and_resumes(service: Service) -> None:
             assert await take(stream, 9 - seen) == live[seen + 1 :]
     async with streamed(service, Position.parse(first[0][0]), Wanted(subject=others[3])) as stream:
         assert [data["subject"] for _, data in await take(stream, 1)] == [others[3]]
-
-
-def note(service: Service, subject: str, kind: str = "test") -> Event:
-    return Event(service.clock(), "me", f"{kind}.noted", kind, subject, None, None)
-
-
-async def noted(service: Service, *subjects: str) -> None:
-    async with service.database.transaction() as connection:
-        await events.append(connection, [note(service, subject) for subject in subjects])
-    service.app.state.broker.wakeups.announce(())
 
 
 async def test_a_transaction_that_commits_late_is_not_skipped(service: Service) -> None:

@@ -16,7 +16,7 @@ from broker.core.calendar import Calendar
 from broker.core.units import MAX_TIME_US, MIN_TIME_US, format_time, span_edges
 from broker.views.link_load import shares
 from broker.views.link_use import Use, together
-from tests.conftest import START_US, Service
+from tests.service import START_US, Service
 
 SCALARS = st.one_of(
     st.none(),

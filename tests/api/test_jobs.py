@@ -13,9 +13,8 @@ from broker.fleet.tokens import Scope
 from broker.jobs.long import look_for_work
 from broker.jobs.nudge import Nudge
 from broker.settings import Settings
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.conftest import START_US, Service, checked
+from tests.api.problems import problem
+from tests.service import START_US, Service, at, checked
 
 JSON = {"Content-Type": "application/json"}
 NET = {"links": [{"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}]}

@@ -8,8 +8,8 @@ import pytest
 from broker.core.allowance import LIMITS
 from broker.fleet.tokens import Scope
 from broker.store import jobs
-from tests.api.refused import problem
-from tests.conftest import Service, checked
+from tests.api.problems import problem
+from tests.service import Service, checked
 
 NETWORK = {"links": [{"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}]}
 SIMULATION = {"requests": 50, "load": 0.8, "planners": ["vbls"], "network": NETWORK}

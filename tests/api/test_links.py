@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from broker.core.units import parse_time
-from tests.api.test_bad_input import at, problem
-from tests.api.test_transfers import calendar
-from tests.conftest import Clock, Service, checked
+from tests.api.problems import problem
+from tests.api.readings import calendar
+from tests.service import Clock, Service, at, checked
 
 
 async def test_a_link_comes_back_as_it_was_given(service: Service) -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from broker.core.units import parse_time
 from broker.planners import PLANNERS
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.conftest import Clock, Service, checked
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked
 
 GBIT = 10**9
 ASK = {"source": "A", "destination": "B", "volume_bytes": 125_000_000}

@@ -4,12 +4,9 @@
 import time
 from typing import Any
 
-from sqlalchemy import text
-
-from broker.store.tables import transfers
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.conftest import Clock, Service, checked
+from tests.api.carried import managed, multiplied, reported
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked
 
 
 async def overview(service: Service) -> dict[str, Any]:
@@ -18,20 +15,6 @@ async def overview(service: Service) -> dict[str, Any]:
 
 async def live(service: Service) -> dict[str, int]:
     return (await overview(service))["promises"]["live"]
-
-
-async def managed(service: Service, volume_bytes: int = 125_000_000 * 100, **more: Any) -> dict[str, Any]:
-    body = {"source": "h1", "destination": "h2", "volume_bytes": volume_bytes, "mode": "managed", "payload": {"path": "x"}}
-    return checked(await service.client.post("/v1/transfers", json=body | more), 201)
-
-
-async def reported(agent: Any, host: str, transfer: str, *kinds: tuple[str, int, float], first: int = 1) -> None:
-    """(kind, bytes, at) each."""
-    reports = [
-        {"transfer_id": transfer, "sequence": first + n, "at": at(when), "kind": kind, "bytes": number, "rate_bps": 10**9}
-        for n, (kind, number, when) in enumerate(kinds)
-    ]
-    checked(await agent.post(f"/v1/agents/{host}/reports", json={"reports": reports}))
 
 
 async def test_promises_of_live_transfers(service: Service, clock: Clock) -> None:
@@ -144,16 +127,6 @@ async def test_how_full_the_links_are(service: Service, clock: Clock) -> None:
     await service.client.delete("/v1/links/L2")
     assert len(checked(await service.client.get("/v1/network/load"))["links"]) == 1
     problem(await service.client.get("/v1/network/load", params={"to": at(-1)}), 422, "invalid", "to")
-
-
-async def multiplied(service: Service, transfer_id: str, times: int) -> None:
-    """That row so many times over, as transfers that agents are moving."""
-    names = [column.name for column in transfers.columns if column.name not in ("id", "state", "mode")]
-    columns = ", ".join(f'"{name}"' for name in names)
-    copies = f"SELECT 'tr_' || n, 'ACTIVE', 'managed', {columns} FROM transfers, generate_series(1, {times}) AS n WHERE id = '{transfer_id}'"
-    async with service.database.transaction() as connection:
-        await connection.execute(text(f"INSERT INTO transfers (id, state, mode, {columns}) {copies}"))
-        await connection.execute(text("ANALYZE transfers"))
 
 
 async def test_ten_thousand_live_transfers_are_counted_at_once(service: Service, clock: Clock) -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 from broker.core.units import parse_time
 from broker.settings import Settings
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.conftest import START_US, Clock, Service, _client, checked, running
+from tests.api.problems import problem
 from tests.fleet.world import enrolled
+from tests.service import START_US, Clock, Service, at, checked, client_of, running
 
 SECOND = 125_000_000  # bytes that 1 Gbit/s carries in a second
 WINDOW = {"not_before": at(10), "deadline": at(14)}
@@ -124,7 +123,7 @@ async def test_preemption_needs_operate_unless_the_operator_says_otherwise(
     checked(await service.client.post("/v1/transfers", json=body), 201)
     async with running(database_url, clock, submit_may_preempt=True) as app:
         token = user.headers["authorization"].split()[1]
-        checked(await _client(app, token).post("/v1/transfers", json=body), 201)
+        checked(await client_of(app, token).post("/v1/transfers", json=body), 201)
 
 
 async def test_in_a_batch_and_with_a_key(service: Service) -> None:

@@ -12,9 +12,9 @@ import pytest
 from broker.embedded.postgres import binaries
 from broker.store.events import Position
 from broker.store.session import Database
-from tests.api.test_events import newest, noted, streamed, take
-from tests.conftest import Clock, Service, running
+from tests.api.streams import newest, noted, streamed, take
 from tests.postgres import Server, temporary_server
+from tests.service import Clock, Service, running
 
 # Each of these gets a number.
 _TRANSACTIONS = "DO $$ BEGIN FOR i IN 1..5000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$"

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from broker.core.units import format_time, parse_time
-from tests.conftest import START_US, Service, checked
+from tests.service import START_US, Service, checked
 
 
 def at(seconds: float) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.refused import problem
-from tests.conftest import Service, checked
+from tests.api.problems import problem
+from tests.service import Service, checked
 
 ASK: dict[str, Any] = {"source": "A", "destination": "B", "volume_bytes": 1000}
 

@@ -8,10 +8,9 @@ from typing import Any
 from sqlalchemy import text
 
 from broker.core.units import parse_time
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.api.test_overview import managed, multiplied
-from tests.conftest import Clock, Service, checked
+from tests.api.carried import managed, multiplied
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked
 
 
 async def bookings(service: Service, link: str = "L1", **query: Any) -> dict[str, Any]:

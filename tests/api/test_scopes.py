@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from broker.fleet.tokens import IMPLIED, Scope
-from tests.api.refused import problem
-from tests.conftest import Service, _client
+from tests.api.problems import problem
+from tests.service import Service, client_of
 
 PUBLIC = {"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json", "GET /docs"}
 PUBLIC |= {"GET /v1/agents/install.sh", "GET /v1/agents/download/{platform}", "GET /v1/agents/download/{platform}.sha256"}
@@ -132,6 +132,6 @@ async def test_every_route_asks_for_its_scope_and_no_more(service: Service) -> N
                 # A body is looked at only when the caller may send it.
                 assert answer.status_code == 403 or (answer.status_code == 422 and body == {}), (name, held, answer.status_code)
                 problem(answer, answer.status_code)
-        problem(await _client(service.app, "").request(method, path, json=body), 401, "unauthorized")
+        problem(await client_of(service.app, "").request(method, path, json=body), 401, "unauthorized")
         if needed is Scope.AGENT:
             problem(await stranger.request(method, path, json=body), 403, "forbidden")

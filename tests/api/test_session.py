@@ -17,15 +17,15 @@ from broker.api.feed import PUBLIC, Wanted
 from broker.api.routes.events import _events
 from broker.fleet.tokens import Scope
 from broker.store import retention
-from tests.api.test_bad_input import at, problem
-from tests.conftest import Clock, Service, _client, checked, running
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked, client_of, running
 
 OURS = {"X-BWB-CSRF": "1"}
 
 
 async def browser(service: Service, *scopes: Scope, base_url: str = "http://broker") -> httpx.AsyncClient:
     """A client that has signed in with a fresh token, and holds nothing but the cookie."""
-    client = _client(service.app, "")
+    client = client_of(service.app, "")
     client.base_url = httpx.URL(base_url)
     checked(await client.post("/v1/session", json={"token": await service.token(*scopes)}), 201)
     return client
@@ -33,7 +33,7 @@ async def browser(service: Service, *scopes: Scope, base_url: str = "http://brok
 
 async def test_a_session_does_what_its_token_may(service: Service, clock: Clock) -> None:
     token = await service.token(Scope.SUBMIT)
-    client = _client(service.app, "")
+    client = client_of(service.app, "")
     answer = await client.post("/v1/session", json={"token": token})
     assert checked(answer, 201) == {
         "id": answer.json()["id"],
@@ -64,7 +64,7 @@ async def test_the_cookie_of_https(service: Service) -> None:
     (cookie,) = client.cookies.jar
     assert cookie.name == "__Host-bwb_session" and cookie.secure
     checked(await client.get("/v1/transfers"))
-    plain = _client(service.app, "")
+    plain = client_of(service.app, "")
     plain.cookies.set("bwb_session", "x", domain="broker.local")
     problem(await plain.get("https://broker/v1/transfers"), 401, "unauthorized")
 
@@ -97,7 +97,7 @@ async def test_what_changes_anything_must_come_from_our_own_page(service: Servic
 
 async def test_nobody_is_signed_in_by_a_foreign_page(service: Service) -> None:
     token = await service.token(Scope.READ)
-    answer = await _client(service.app, "").post("/v1/session", json={"token": token}, headers={"Origin": "http://evil.example"})
+    answer = await client_of(service.app, "").post("/v1/session", json={"token": token}, headers={"Origin": "http://evil.example"})
     problem(answer, 403, "csrf")
     assert "set-cookie" not in answer.headers
 
@@ -105,7 +105,7 @@ async def test_nobody_is_signed_in_by_a_foreign_page(service: Service) -> None:
 async def test_behind_a_proxy(database_url: str, service: Service, clock: Clock) -> None:
     """It ends TLS and speaks http to us: BWB_PUBLIC_URL says what people see."""
     async with running(database_url, clock, public_url="https://bwb.example.org/") as app:
-        client = _client(app, "")
+        client = client_of(app, "")
         answer = await client.post("/v1/session", json={"token": await service.token(Scope.OPERATE)})
         assert answer.headers["set-cookie"].startswith("__Host-bwb_session=") and "Secure" in answer.headers["set-cookie"]
         headers = OURS | {"Origin": "https://bwb.example.org", "Cookie": answer.headers["set-cookie"].split(";")[0]}
@@ -114,7 +114,7 @@ async def test_behind_a_proxy(database_url: str, service: Service, clock: Clock)
 
 
 async def test_who_may_not_sign_in(service: Service, clock: Clock) -> None:
-    client = _client(service.app, "")
+    client = client_of(service.app, "")
     problem(await client.post("/v1/session", json={"token": "bwb_wrong"}), 401, "unauthorized")
     problem(await client.post("/v1/session", json={"token": await service.token(Scope.AGENT, host="h")}), 403, "forbidden")
     problem(await client.post("/v1/session", json={}), 422, "invalid", "token")
@@ -142,7 +142,7 @@ async def test_a_session_ends_by_itself(service: Service, clock: Clock) -> None:
 async def test_a_session_ends_with_its_token(service: Service, clock: Clock) -> None:
     body = {"name": "t", "scopes": ["read"], "expires": at(1000)}
     made = checked(await service.client.post("/v1/tokens", json=body), 201)
-    client = _client(service.app, "")
+    client = client_of(service.app, "")
     assert checked(await client.post("/v1/session", json={"token": made["token"]}), 201)["expires"] == at(1000)
     checked(await client.get("/v1/links"))
     checked(await service.client.delete(f"/v1/tokens/{made['id']}"), 204)
@@ -183,7 +183,7 @@ async def test_what_is_kept_of_sessions(service: Service) -> None:
 
 
 async def test_who_fails_is_held_back_and_nobody_else_of_his_address(service: Service, caplog: pytest.LogCaptureFixture) -> None:
-    client = _client(service.app, "")
+    client = client_of(service.app, "")
     for _ in range(10):
         problem(await client.post("/v1/session", json={"token": "bwb_wrong"}), 401, "unauthorized")
     refused = await client.post("/v1/session", json={"token": "bwb_wrong"})
@@ -200,12 +200,12 @@ async def test_a_forwarded_address_counts_from_trusted_proxies_only(database_url
     wrong = {"json": {"token": "bwb_wrong"}, "headers": {"X-Forwarded-For": "192.0.2.7"}}
     async with running(database_url, clock, trusted_proxies="127.0.0.0/8") as app:
         for _ in range(11):
-            last = await _client(app, "").post("/v1/session", **wrong)
+            last = await client_of(app, "").post("/v1/session", **wrong)
         problem(last, 429, "too-many-attempts")
-        problem(await _client(app, "").post("/v1/session", json=wrong["json"]), 401, "unauthorized")
+        problem(await client_of(app, "").post("/v1/session", json=wrong["json"]), 401, "unauthorized")
     for number in range(11):  # nobody is trusted: each is one and the same address
         headers = {"X-Forwarded-For": f"192.0.2.{number}"}
-        last = await _client(service.app, "").post("/v1/session", json=wrong["json"], headers=headers)
+        last = await client_of(service.app, "").post("/v1/session", json=wrong["json"], headers=headers)
     problem(last, 429, "too-many-attempts")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One path through every layer."""
 
-from tests.conftest import Service, checked
+from tests.service import Service, checked
 
 
 async def test_book_and_audit(service: Service) -> None:

@@ -9,15 +9,11 @@ import pytest
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store.session import Database
-from tests.api.test_bad_input import GOOD, at, problem
-from tests.conftest import Clock, Service, _client, checked, running
+from tests.api.bodies import GOOD
+from tests.api.problems import problem
+from tests.api.readings import metrics
 from tests.postgres import Server, temporary_server
-
-
-async def metrics(service: Service) -> dict[str, float]:
-    response = await service.client.get("/metrics")
-    assert response.status_code == 200 and response.headers["content-type"].startswith("text/plain")
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in response.text.splitlines() if line[0] != "#")}
+from tests.service import Clock, Service, at, checked, client_of, running
 
 
 async def test_metrics_say_what_happened(service: Service, clock: Clock) -> None:
@@ -54,7 +50,7 @@ async def test_metrics_say_what_happened(service: Service, clock: Clock) -> None
 
 
 async def test_health(service: Service) -> None:
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     assert checked(await stranger.get("/healthz"))["status"] == "ok"
     assert checked(await stranger.get("/readyz"))["status"] == "ready"
 
@@ -101,7 +97,7 @@ async def test_started_without_postgresql(clock: Clock) -> None:
         url = server.new_database()
         await asyncio.to_thread(server.kill)
         async with running(url, clock) as app:
-            assert (await _client(app, "x").get("/readyz")).status_code == 503
+            assert (await client_of(app, "x").get("/readyz")).status_code == 503
             await asyncio.to_thread(server.start)
             service = await _with_token(app, url, clock)
             await service.link()
@@ -114,7 +110,7 @@ async def _with_token(app, url: str, clock: Clock) -> Service:
     database = Database(url, pool_size=2)
     every = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
     _, secret = await tokens.create(database, clock(), name="all", scopes=every, actor="test")
-    return Service(app, _client(app, secret), database, clock)
+    return Service(app, client_of(app, secret), database, clock)
 
 
 async def test_without_redis_all_goes_on(database_url: str, clock: Clock) -> None:

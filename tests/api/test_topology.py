@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from broker.core.units import parse_time
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.conftest import Clock, Service, checked
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked
 
 ESNET = Path(__file__).parents[1] / "data/esnet-network.json"
 ALL_DAY = "calendar?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z"

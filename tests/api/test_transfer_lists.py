@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from broker.store.transfer_lists import SORTS
-from tests.api.refused import problem
-from tests.api.test_bad_input import at
-from tests.api.test_overview import managed, multiplied, reported
-from tests.conftest import Clock, Service, checked
+from tests.api.carried import managed, multiplied, reported
+from tests.api.problems import problem
+from tests.service import Clock, Service, at, checked
 
 
 async def listed(service: Service, **query: Any) -> list[dict[str, Any]]:

@@ -7,18 +7,12 @@ from collections import Counter
 import pytest
 
 from broker.core.units import format_time
-from tests.api.test_bad_input import at, problem
-from tests.api.test_overview import managed, reported
-from tests.conftest import START_US, Clock, Service, _client, checked, running
+from tests.api.carried import managed, reported
+from tests.api.problems import problem
+from tests.api.readings import calendar
+from tests.service import START_US, Clock, Service, at, checked, client_of, running
 
 ASK = {"source": "A", "destination": "B", "volume_bytes": 125_000_000}
-
-
-async def calendar(service: Service, link: str = "L1", **query: str | int) -> list[tuple[str, int, int]]:
-    """(begin, capacity, booked) of every step."""
-    found = checked(await service.client.get(f"/v1/links/{link}/calendar", params={"from": at(0), "to": at(3600), **query}))
-    assert all(step["free_bps"] == step["capacity_bps"] - step["booked_bps"] for step in found["steps"])
-    return [(step["begin"], step["capacity_bps"], step["booked_bps"]) for step in found["steps"]]
 
 
 async def ledger(service: Service, link: str = "L1") -> int:
@@ -64,7 +58,7 @@ async def test_one_key_sixteen_times_at_once(apps: int, service: Service, databa
     await service.link()
     token = service.client.headers["authorization"].split()[1]
     async with running(database_url, clock) as other:
-        clients = [service.client, _client(other, token)][:apps]
+        clients = [service.client, client_of(other, token)][:apps]
         calls = [
             clients[n % apps].post("/v1/transfers", json=ASK | {"label": str(n % 2)}, headers={"Idempotency-Key": f"k{n % 2}"})
             for n in range(16)

@@ -4,12 +4,9 @@
 import asyncio
 import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,51 +18,15 @@ from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import audit
 from broker.store.session import Database
-from tests.conftest import SECRET, checked
-from tests.ports import free_port
-from tests.postgres import Server, temporary_server
+from tests.chaos.api import Api
+from tests.postgres import Server
+from tests.service import checked
 
 REQUESTS = 5_000
 CLIENTS = 16
 KILLS = 20
 LINKS = (("L1", "A", "B"), ("L2", "B", "C"), ("L3", "C", "D"), ("L4", "A", "D"))
 ROUTES = (("A", "B"), ("B", "C"), ("C", "D"), ("A", "C"), ("B", "D"), ("A", "D"))
-
-
-class Api:
-    """An API process under uvicorn, as `bwb serve` runs it."""
-
-    def __init__(self, database_url: str) -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._environment = os.environ | {"BWB_DATABASE_URL": database_url, "BWB_SECRET_KEY": SECRET, "BWB_REDIS_URL": ""}
-        self.start()
-
-    def start(self) -> None:
-        arguments = [
-            "--factory",
-            "broker.main:create_app",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(self.port),
-            "--log-level",
-            "critical",
-        ]
-        command = [sys.executable, "-m", "uvicorn", *arguments]
-        self.process = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    async def ready(self) -> None:
-        async with httpx.AsyncClient() as client, asyncio.timeout(60):
-            while True:
-                with suppress(httpx.TransportError):
-                    if (await client.get(self.url + "/readyz", timeout=5)).status_code == 200:
-                        return
-                await asyncio.sleep(0.05)
 
 
 @dataclass
@@ -80,12 +41,6 @@ class Record:
     @property
     def answered(self) -> int:
         return len(self.booked) + len(self.refused)
-
-
-@pytest.fixture
-def durable() -> Iterator[Server]:
-    with temporary_server(durable=True) as server:
-        yield server
 
 
 @pytest.mark.slow

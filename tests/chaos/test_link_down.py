@@ -21,9 +21,9 @@ from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.store import audit, transfers
 from broker.store.session import Database
-from tests.chaos.test_kill import Api, durable  # noqa: F401  (a fixture)
-from tests.conftest import checked
+from tests.chaos.api import Api
 from tests.postgres import Server
+from tests.service import checked
 
 LIVE = 1_000
 CLIENTS = 16
@@ -48,7 +48,7 @@ class Told:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [int(os.environ.get("BWB_CHAOS_SEED", "1"))])
-async def test_links_come_and_go_under_a_thousand_transfers(seed: int, durable: Server) -> None:  # noqa: F811
+async def test_links_come_and_go_under_a_thousand_transfers(seed: int, durable: Server) -> None:
     print(f"seed {seed} (BWB_CHAOS_SEED)")
     dice = random.Random(seed)
     url = durable.new_database()

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-import json
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from typer.testing import CliRunner
 
 from broker.cli.app import build
+from tests.cli.command import Bwb, Ran
 from tests.live import Live, live_server
 from tests.postgres import Server as Postgres
 
@@ -20,20 +18,6 @@ def live(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with live_server(url, tmp_path_factory.mktemp("state")) as (running, _):
         yield running
     postgres.drop(url)
-
-
-@dataclass
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Bwb = Callable[..., Ran]
 
 
 @pytest.fixture

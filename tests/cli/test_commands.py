@@ -15,7 +15,7 @@ import pytest
 
 from broker.cli.audit import MEANINGS
 from broker.store.audit import CHECKS
-from tests.cli.conftest import Bwb
+from tests.cli.command import Bwb
 from tests.live import Live
 from tests.ports import free_port
 

@@ -15,7 +15,7 @@ from broker.jobs.long import look_for_work
 from broker.main import wall_clock
 from broker.settings import Settings
 from broker.store.session import Database
-from tests.cli.conftest import Bwb
+from tests.cli.command import Bwb
 from tests.live import Live, live_server
 from tests.postgres import Server as Postgres
 

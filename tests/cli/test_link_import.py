@@ -10,7 +10,7 @@ import pytest
 
 from broker.cli import topologies
 from broker.core.network import Network
-from tests.cli.conftest import Bwb
+from tests.cli.command import Bwb
 from tests.live import Live, live_server
 from tests.postgres import Server as Postgres
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from broker.planners import PLANNERS
-from tests.cli.conftest import Bwb
+from tests.cli.command import Bwb
 from tests.live import Live
 
 Ends = tuple[str, str]

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.core.network import Link, Network
+from tests.core.graphs import all_paths, dense_lists, link_lists, nodes, some_ids
 from tests.core.grid import cases
-from tests.core.test_network import link_lists
-from tests.core.test_paths import all_paths, dense_lists, nodes, some_ids
 
 
 def length(by_id: dict[str, Link], path: tuple[str, ...]) -> tuple[int, int]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortest paths against the list of all simple paths."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,32 +9,8 @@ from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import Window
 from broker.core.network import Link, Network, is_connected
 from broker.core.units import MAX_RATE_BPS, MAX_SLOT_US
+from tests.core.graphs import NODES, key, link_lists, simple_paths
 from tests.core.grid import cases
-
-NODES = "ABCDE"
-
-
-@st.composite
-def link_lists(draw: st.DrawFn) -> list[Link]:
-    """Parallel links, zero metrics and ties are the rule here."""
-    ends = st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)).filter(lambda pair: pair[0] != pair[1])
-    pairs = draw(st.lists(st.tuples(ends, st.sampled_from([None, 0, 1, 1, 2, 3])), max_size=12))
-    ids = draw(st.permutations(range(len(pairs))))
-    return [Link(f"L{ids[i]:02}", a, b, 10, metric=metric) for i, ((a, b), metric) in enumerate(pairs)]
-
-
-def simple_paths(links: list[Link], source: str, target: str, seen: tuple[str, ...] = ()) -> Iterator[tuple[Link, ...]]:
-    if source == target:
-        yield ()
-        return
-    for link in links:
-        if link.source == source and link.target not in (*seen, source):
-            for rest in simple_paths(links, link.target, target, (*seen, source)):
-                yield (link, *rest)
-
-
-def key(path: tuple[Link, ...]) -> tuple[int, int, list[str]]:
-    return sum(1 if link.metric is None else link.metric for link in path), len(path), [link.id for link in path]
 
 
 @cases(300)

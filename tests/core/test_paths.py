@@ -12,25 +12,8 @@ from broker.core.capacity import Window
 from broker.core.network import Link, Network
 from broker.core.paths import Edge, Paths
 from broker.core.units import FOREVER_US
+from tests.core.graphs import NODES, all_paths, dense_lists, link_lists, nodes, some_ids
 from tests.core.grid import cases
-from tests.core.test_network import NODES, key, link_lists, simple_paths
-
-nodes = st.sampled_from(NODES)
-some_ids = st.frozensets(st.sampled_from([f"L{i:02}" for i in range(12)]), max_size=4)
-
-
-@st.composite
-def dense_lists(draw: st.DrawFn) -> list[Link]:
-    """Most pairs of nodes are linked: many ways round, and many that would lead in circles."""
-    metrics = draw(st.lists(st.sampled_from([None, 0, 1, 1, 2, 3, "none"]), min_size=20, max_size=20))
-    pairs = [(a, b) for a in NODES for b in NODES if a != b]
-    found = [(*pair, metric) for pair, metric in zip(pairs, metrics, strict=True) if metric != "none"]
-    return [Link(f"L{i:02}", a, b, 10, metric=metric) for i, (a, b, metric) in enumerate(draw(st.permutations(found)))]
-
-
-def all_paths(links: list[Link], source: str, target: str) -> list[tuple[str, ...]]:
-    found = sorted((path for path in simple_paths(links, source, target) if path), key=key)
-    return [tuple(link.id for link in path) for path in found]
 
 
 @cases(300)

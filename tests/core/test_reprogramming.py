@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits on reprogramming against trying every plan there is: each way to cut a few microseconds into rows."""
 
-from collections.abc import Iterator
-from functools import cache
-from itertools import combinations, pairwise
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from broker.core import reprogramming
 from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
+from tests.core.every_cut import by_trying, fillings
 from tests.core.grid import cases
 
 Row = tuple[int, int, int]
@@ -28,31 +27,6 @@ def rates_of(levels: list[int], slot: int = 1, begin: int = 0) -> np.ndarray:
         else:
             rows.append([begin + i * slot, begin + (i + 1) * slot, level])
     return np.array(rows, np.int64)
-
-
-def most_by(levels: tuple[int, ...], most: int, shortest: int) -> list[list[int]]:
-    """[rows][slot]: the most (rate x slots) that so many rows carry up to a slot, each of at least `shortest` slots. Pauses are allowed."""
-
-    @cache
-    def carried(rows: int, end: int) -> int:
-        if end == 0 or rows == 0:
-            return 0
-        best = carried(rows, end - 1)
-        for begin in range(end - max(shortest, 1), -1, -1):
-            best = max(best, carried(rows - 1, begin) + min(levels[begin:end]) * (end - begin))
-        return best
-
-    return [[carried(rows, end) for end in range(len(levels) + 1)] for rows in range(most + 1)]
-
-
-def by_trying(levels: tuple[int, ...], need: int, most: int, shortest: int) -> int | None:
-    """The earliest end of `need` (rate x slots): the last row may be short."""
-    before = most_by(levels, most - 1, shortest)[-1]
-    for end in range(1, len(levels) + 1):
-        for begin in range(end):
-            if before[begin] + min(levels[begin:end]) * (end - begin) >= need:
-                return end
-    return None
 
 
 def are_kept(rows: list[Row], limits: Limits) -> bool:
@@ -99,15 +73,6 @@ def test_the_finish_is_the_earliest_of_all_plans(
         assert rate <= min(levels[(first - begin) // slot : -(-(last - begin) // slot)]) * MEGA
     carried = sum(rate * (last - first) for first, last, rate in rows)
     assert carried - rows[-1][2] * slot < need * slot * MEGA <= carried
-
-
-def fillings(length: int, most: int, shortest: int) -> Iterator[list[int]]:
-    """Every way to cut [0, length) into rows, by their ends."""
-    for count in range(1, most + 1):
-        for inner in combinations(range(1, length), count - 1):
-            bounds = [0, *inner, length]
-            if all(b - a >= shortest for a, b in pairwise(bounds[:-1])):
-                yield bounds
 
 
 @cases(400)

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.conftest import Clock
 from tests.desk.world import World, running
+from tests.service import Clock
 
 
 @pytest.fixture

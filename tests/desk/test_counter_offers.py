@@ -19,8 +19,8 @@ from broker.desk.ground.replica import Booking, Replica
 from broker.planners import PLANNERS
 from broker.store.bookings import LinkRecord
 from broker.store.transfers import Transfer
-from tests.conftest import START_US
 from tests.core.grid import cases
+from tests.service import START_US
 
 MBIT = 10**6
 POLICY = Policy()

@@ -19,8 +19,8 @@ from broker.store import bookings
 from broker.store.bookings import Head, Locked
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
-from tests.desk.world import GBIT, POLICY, World
+from tests.desk.world import GBIT, POLICY, World, until_someone_waits
+from tests.service import Clock
 
 L1 = Link("L1", "A", "B", GBIT)
 
@@ -186,11 +186,3 @@ async def test_a_fresh_copy_of_the_books_equals_an_old_one(world: World, clock: 
     old.forget_before(clock.now_us)
     fresh.calendars["L1"].forget_before(clock.now_us)
     assert fresh.calendars["L1"].steps() == old.steps()
-
-
-async def until_someone_waits(w: World, sessions: int = 1) -> None:
-    """Until that many sessions wait for a lock in PostgreSQL."""
-    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    async with asyncio.timeout(10):
-        while (await w.rows(query))[0].count < sessions:
-            await asyncio.sleep(0.005)

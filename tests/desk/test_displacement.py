@@ -22,8 +22,8 @@ from broker.desk.network.topology import PutTopology, TopologyChange
 from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
-from tests.conftest import START_US, Clock
 from tests.desk.world import GBIT, POLICY, World, capacity_at, running
+from tests.service import START_US, Clock
 
 MBIT = 10**6
 

@@ -15,8 +15,7 @@ from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
 from tests.desk.faults import FAULTS, fault
-from tests.desk.test_desks_together import until_someone_waits
-from tests.desk.world import GBIT, POLICY, World
+from tests.desk.world import GBIT, POLICY, World, until_someone_waits
 
 L1 = Link("L1", "A", "B", GBIT)
 

@@ -23,9 +23,9 @@ from broker.desk.rebalance.pull_forward import PullForward
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
-from tests.conftest import START_US, Clock
 from tests.desk.chain import L1, SECOND, booked, chain_of, end, network, now, reads, seconds, sent
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import START_US, Clock
 
 ENDS = (Action.FINISH, Action.FAIL, Action.CANCEL)
 CLOCK = {"kind": "clock", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}

@@ -16,13 +16,13 @@ from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
 from broker.desk.lifecycle.transitions import End, Start
 from broker.desk.rebalance import pull_forward as pulling
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
 from tests.core.grid import histories
 from tests.desk.chain import L1, network, sent
-from tests.desk.test_model import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
-from tests.desk.test_pull_forward import Pulling
+from tests.desk.machine import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
+from tests.desk.pulling import Pulling
 from tests.desk.world import GBIT, POLICY, World
 from tests.postgres import Server
+from tests.service import Clock
 
 SIGNALS = st.builds(
     lambda kind, overrun: {"kind": kind, "timeout_s": None, "on_timeout": "start", "on_overrun": overrun},

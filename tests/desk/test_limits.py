@@ -20,8 +20,8 @@ from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
 from broker.desk.lifecycle.transitions import End
 from broker.store import token_use
 from broker.store.transfers import Transfer
-from tests.conftest import START_US, Clock
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import START_US, Clock
 
 L1 = Link("L1", "A", "B", GBIT)
 HOUR = 3600

@@ -14,8 +14,8 @@ from broker.desk.lifecycle.modify import Change
 from broker.desk.network.links import AddWindow
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import Clock
 
 DIRECT, OUT, BACK = Link("L1", "A", "B", GBIT), Link("L2", "A", "C", GBIT), Link("L3", "C", "B", GBIT)
 ONE_PATH = Options(paths=1)

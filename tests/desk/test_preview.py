@@ -23,8 +23,8 @@ from broker.desk.network.topology import PutTopology
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.idempotency import Key
-from tests.conftest import START_US
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import START_US
 
 TABLES = ("links", "link_steps", "link_windows", "ledger", "transfers", "events", "idempotency_keys", "topology", "hosts", "tokens")
 

@@ -6,42 +6,39 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy import text
 
 from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import rises
-from broker.core.transfer import LIVE, Action, State
+from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S, format_time, parse_time
 from broker.desk.ground.replica import Booking, given_back
 from broker.desk.lifecycle.transitions import End
 from broker.desk.rebalance import pull_forward as pulling
-from broker.desk.rebalance.pull_forward import EAGER, Pull, Puller, PullForward
+from broker.desk.rebalance.pull_forward import Puller, PullForward
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import at_work
 from broker.desk.service.timers import settle as settle_due
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
-from broker.store import forward
 from broker.store.session import Database
-from broker.store.transfers import Patience, Transfer, get_many
-from tests.conftest import START_US, Clock, Service, _client, checked, running
+from broker.store.transfers import Patience
 from tests.core.grid import histories
-from tests.desk.test_model import Broker
+from tests.desk.pulling import LEAD_US, Pulling
 from tests.desk.world import POLICY
 from tests.fleet.world import enrolled
 from tests.postgres import Server
+from tests.service import START_US, Clock, Service, checked, client_of, running
 
 SECOND = 125_000_000  # bytes, at the 1 Gb/s of the link L1
-LEAD_US = 1_500_000
 
 
 async def started(database_url: str, database: Database, clock: Clock, **options: Any) -> AsyncIterator[Service]:
     every = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
     _, secret = await tokens.create(database, clock(), name="all", scopes=every, actor="test")
     async with running(database_url, clock, **options) as app, asyncio.timeout(60):
-        yield Service(app, _client(app, secret), database, clock)
+        yield Service(app, client_of(app, secret), database, clock)
 
 
 @pytest.fixture
@@ -404,68 +401,6 @@ def test_capacity_rises_where_it_is_more_from_now_on() -> None:
 
 
 # -- random histories ---------------------------------------------------------------------------------------------------------------
-
-
-class Pulling(Broker):
-    """The histories of `test_model`, with pulling forward in between, on what both desks free."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pullers = [Puller(self.world.look, self.clock, pull) for pull in (Pull.WAITING, Pull.ALL)]
-        for desk, puller in zip(self.world.desks, self.pullers, strict=True):
-            desk._freed = puller.freed
-
-    @precondition(lambda self: self.ids)
-    @rule(desk=st.integers(0, 1))
-    def pull(self, desk: int) -> None:
-        before = self.transfers()
-        number = self.run(self.pullers[desk].settle(self.world.desks[desk], POLICY))
-        after = self.transfers()
-        changed = [name for name, was in before.items() if was != after[name]]
-        assert bool(number) == bool(changed)
-        for name in changed:
-            was, now = before[name], after[name]
-            assert now.finish_us < was.finish_us
-            assert (now.promised_us, now.deadline_us, now.not_before_us) == (was.promised_us, was.deadline_us, was.not_before_us)
-            assert now.deadline_us is None or now.finish_us <= now.deadline_us
-            assert now.segments[0].begin_us >= min(was.segments[0].begin_us, now.not_before_us) or was.state is State.ACTIVE
-            assert was.state in (State.RESERVED, State.ACTIVE)
-            assert not was.paused and was.planner in EAGER
-            assert desk == 1 or was.state is State.RESERVED
-
-    @precondition(lambda self: self.ids)
-    @rule()
-    def nobody_who_could_gain_is_left_out_by_the_query(self) -> None:
-        async def names() -> set[str]:
-            after = self.clock.now_us + LEAD_US
-            async with self.world.look.transaction() as connection:
-                between = await forward.ends(connection, EAGER, after, begun=False)
-                found = await forward.candidates(connection, between, [], EAGER, after, forward.FIRST, 1000, begun=False)
-            return {place.id for place in found}
-
-        found = self.run(names())
-        for name, transfer in self.transfers().items():
-            if name not in found and transfer.live:
-                assert self.run(self.world.do(PullForward([name], POLICY))).transfer_ids == ()
-
-    @invariant()
-    def promises_hold(self) -> None:
-        for transfer in self.transfers().values():
-            if (
-                transfer.state in LIVE
-                and not transfer.paused
-                and transfer.deadline_us is not None
-                and transfer.id not in self.unjudged
-            ):
-                assert transfer.finish_us is not None and transfer.finish_us <= transfer.deadline_us
-
-    def transfers(self) -> dict[str, Transfer]:
-        async def read() -> dict[str, Transfer]:
-            async with self.world.look.transaction() as connection:
-                return await get_many(connection, self.ids)
-
-        found: dict[str, Transfer] = self.run(read())
-        return found
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -16,9 +16,9 @@ from broker.desk.ground.problems import Problem
 from broker.desk.service.rehearsal import InProcess, Rehearsal, Rehearse, Rehearsed
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
-from tests.conftest import START_US, Clock
 from tests.desk.chain import L1
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import START_US, Clock
 
 OPTIMAL: dict[str, Any] = {"planner": "optimal", "deadline_us": START_US + 20 * US_PER_S}
 

@@ -24,8 +24,8 @@ from broker.desk.rebalance.proposal import OBJECTIVES, Proposal, Solve, Solved, 
 from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, is_stale, read, result_document
 from broker.planners.vifi import Vifi
 from broker.store.transfers import Transfer
-from tests.conftest import START_US, Clock
 from tests.desk.world import GBIT, World
+from tests.service import START_US, Clock
 
 GB = 10**9
 DIAMOND = (

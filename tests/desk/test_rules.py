@@ -16,8 +16,8 @@ from broker.desk.network.links import ChangeLink, DeleteLink
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
-from tests.conftest import Clock
 from tests.desk.world import GBIT, POLICY, World
+from tests.service import Clock
 
 L1 = Link("L1", "A", "B", GBIT)
 

@@ -18,9 +18,9 @@ from broker.desk.service.queue import Queue, Work
 from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
-from tests.conftest import START_US
 from tests.desk.chain import L1, network, sent
 from tests.desk.world import POLICY, World
+from tests.service import START_US
 
 PER_TRANSACTION = 5  # plans of 4 ms in a slice of 20 ms
 

@@ -27,7 +27,7 @@ from broker.desk.service.desk import Desk
 from broker.store import audit, bookings
 from broker.store.session import Database
 from broker.store.transfers import Transfer
-from tests.conftest import Clock
+from tests.service import Clock
 
 POLICY = Policy()
 GBIT = 10**9
@@ -156,3 +156,11 @@ async def running(url: str, clock: Clock, desks: int = 1) -> AsyncIterator[World
         yield made
     finally:
         await made.stop()
+
+
+async def until_someone_waits(w: World, sessions: int = 1) -> None:
+    """Until that many sessions wait for a lock in PostgreSQL."""
+    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with asyncio.timeout(10):
+        while (await w.rows(query))[0].count < sessions:
+            await asyncio.sleep(0.005)

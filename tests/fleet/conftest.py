@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.conftest import Service
 from tests.fleet.world import Fleet, enrolled
+from tests.service import Service
 
 
 @pytest.fixture

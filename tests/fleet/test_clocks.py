@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from broker.fleet.clocks import Limits, relies_on_clock, trouble
-from tests.api.refused import problem
-from tests.conftest import Clock, Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
+from tests.service import Clock, Service, checked
 
 LIMITS = Limits(10_000, 90_000_000)
 GOOD = {"offset_us": -120, "error_us": 300, "adjtimex_error_us": 1500, "synchronised": True}

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from broker.store import bookings
-from tests.api.refused import problem
-from tests.conftest import Clock, Service, _client, checked
+from tests.api.problems import problem
+from tests.service import Clock, Service, checked, client_of
 
 TOKENS = "/v1/hosts/enrolment-tokens"
 
@@ -22,7 +22,7 @@ async def make(service: Service, host: str = "h1") -> dict[str, Any]:
 
 async def join(service: Service, made: dict[str, Any]) -> httpx.Response:
     body = {"token": made["token"], "data_address": "192.0.2.7:7411"}
-    return await _client(service.app, "").post("/v1/agents/enrol", json=body)
+    return await client_of(service.app, "").post("/v1/agents/enrol", json=body)
 
 
 async def states(service: Service) -> dict[str, str]:

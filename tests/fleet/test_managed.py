@@ -4,9 +4,9 @@
 import pytest
 
 from broker.core.units import format_time
-from tests.api.refused import problem
-from tests.conftest import SECRET, Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
+from tests.service import SECRET, Service, checked
 
 CHECKSUM = "sha256:" + "a" * 64
 

@@ -4,9 +4,9 @@
 from typing import Any
 
 from broker.fleet.tokens import Scope
-from tests.api.refused import problem
-from tests.conftest import Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
+from tests.service import Service, checked
 
 PEER = "127.0.0.1"  # where the hosts of this world listen, on port 7411
 GRID = {"address": "192.0.2.0/24", "destination_ports": "5000-5100"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from broker.core.units import US_PER_S, format_time, parse_time
-from tests.api.refused import problem
-from tests.conftest import SECRET, START_US, Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import Fleet
+from tests.service import SECRET, START_US, Service, checked
 
 SECOND = 125_000_000  # bytes, at the 1 Gbit/s of the link L1
 FILE = {"payload": {"path": "x.h5"}}

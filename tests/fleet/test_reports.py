@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from broker.core.units import format_time, parse_time
-from tests.api.test_bad_input import problem
-from tests.conftest import Clock, Service, _client, checked
+from tests.api.problems import problem
+from tests.service import Clock, Service, checked, client_of
 
 VOLUME = 125_000_000
 SUM = "sha256:" + "a" * 64
@@ -231,7 +231,7 @@ async def enrolment_token(service: Service, host: str = "h1", node: str = "A", *
 
 async def test_an_enrolment_token_is_good_for_one_use(service: Service, clock: Clock) -> None:
     await service.link()
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     token = await enrolment_token(service)
     answers = await asyncio.gather(*(stranger.post("/v1/agents/enrol", json={"token": token, **ENROL}) for _ in range(6)))
     assert sorted(response.status_code for response in answers) == [201] + [401] * 5
@@ -252,7 +252,7 @@ async def test_an_enrolment_token_is_good_for_one_use(service: Service, clock: C
 
 async def test_two_tokens_for_one_host_at_once(service: Service) -> None:
     await service.link()
-    stranger = _client(service.app, "")
+    stranger = client_of(service.app, "")
     secrets = [await enrolment_token(service) for _ in range(4)]
     answers = await asyncio.gather(*(stranger.post("/v1/agents/enrol", json={"token": secret, **ENROL}) for secret in secrets))
     assert sorted(response.status_code for response in answers) == [201, 401, 401, 401], [response.text for response in answers]
@@ -274,7 +274,7 @@ async def test_names_that_stand_in_the_way_of_a_nic(taken: str, service: Service
     await service.link()
     await service.link(taken, "A", "B")
     token = await enrolment_token(service)
-    response = await _client(service.app, "").post("/v1/agents/enrol", json={"token": token, **ENROL})
+    response = await client_of(service.app, "").post("/v1/agents/enrol", json={"token": token, **ENROL})
     assert response.status_code == 409, response.text
 
 

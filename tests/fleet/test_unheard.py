@@ -11,9 +11,9 @@ from broker.desk.service.desk import Desk
 from broker.desk.service.timers import settle
 from broker.fleet import assignments as handing
 from broker.store.transfers import Patience
-from tests.api.refused import problem
-from tests.conftest import Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
+from tests.service import Service, checked
 
 PATIENCE = Patience(grace_us=60 * US_PER_S, silence_us=90 * US_PER_S, lost_us=600 * US_PER_S)
 

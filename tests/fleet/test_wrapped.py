@@ -9,9 +9,9 @@ from broker.desk.ground.capabilities import differ, read_capabilities
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import settle
 from broker.store.transfers import Patience
-from tests.api.refused import problem
-from tests.conftest import Service, checked
+from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
+from tests.service import Service, checked
 
 MATCH = {"payload": {"match": {"destination_ports": "5001-5010"}}}
 PLAIN: dict[str, dict[str, Any]] = {"wrapped": {}, "observed": MATCH}

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from broker.core.units import format_time
-from tests.conftest import Service, checked
+from tests.service import Service, checked
 
 VOLUME = 1_250_000_000  # ten seconds of 1 Gbit/s
 

@@ -26,21 +26,9 @@ from broker.settings import Settings
 from broker.store import jobs
 from broker.store.jobs import Job, JobLost, JobState, Kind
 from broker.store.session import Database
-from tests.conftest import Clock
 from tests.desk.world import GBIT, World, running
-
-PLAN = {
-    "objective": "completion",
-    "project": None,
-    "links": None,
-    "transfers": None,
-    "time_limit_s": 5,
-    "review_s": 60,
-    "apply": True,
-}
-# Minutes of work, so that whatever ends it early is what is tested.
-SLOW = {"network": {"links": [{"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}]},
-        "requests": 20_000, "load": 0.9, "planners": ["optimal"]}  # fmt: skip
+from tests.jobs.requests import PLAN, SLOW
+from tests.service import Clock
 
 
 def never() -> bool:

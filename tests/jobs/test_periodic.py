@@ -2,7 +2,6 @@
 """What happens by the clock: holds and late starts expire, bookings without agents run their course, audits are kept, the past is forgotten."""
 
 import asyncio
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -12,12 +11,10 @@ from broker.core.units import US_PER_S
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import settle
 from broker.jobs import periodic
-from broker.settings import Settings
 from broker.store import retention
 from broker.store.transfers import Patience
-from tests.api.test_bad_input import at
-from tests.api.test_system import metrics
-from tests.conftest import SECRET, START_US, Service, checked
+from tests.api.readings import metrics
+from tests.service import START_US, Service, at, checked
 
 DAY = 86_400
 
@@ -95,18 +92,6 @@ async def test_two_workers_at_once(service: Service) -> None:
     expired = checked(await service.client.get("/v1/audit-log", params={"search": "transfer.expired"}))["items"]
     assert len({event["subject"] for event in expired}) == len(expired) == 30
     await service.audit()
-
-
-@pytest.fixture
-def worker(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """The tasks as a worker process would run them, in threads of their own: each has an event loop."""
-    monkeypatch.setattr(periodic, "settings", lambda: Settings(database_url=database_url, secret_key=SECRET))
-    periodic._process.cache_clear()
-    yield periodic
-    process = periodic._process()
-    process.runner.run(process.database.close())
-    process.runner.close()
-    periodic._process.cache_clear()
 
 
 async def test_the_audit_is_kept_and_shows_in_metrics(

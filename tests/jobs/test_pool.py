@@ -12,42 +12,21 @@ from typing import Any
 
 import pytest
 
-from broker.core.network import Link
-from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Ask, Quote
+from broker.desk.admission.admit import Admit, Quote
 from broker.desk.ground.batch import Batch, LockedCalendars, NotLocked
 from broker.desk.ground.command import Unkeyed
-from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.service.rehearsal import InProcess, Rehearsal, rehearse
 from broker.jobs.pool import Pool
 from broker.planners.signature import never
 from broker.store.bookings import LinkRecord
-from tests.conftest import START_US
-
-POLICY = Policy()
-LINKS = [Link("L1", "A", "B", 10**9), Link("L2", "A", "C", 10**9), Link("L3", "C", "B", 4 * 10**8)]
-
-
-def _replica(random: Random) -> Replica:
-    replica = Replica()
-    replica.adopt(1, {link.id: LinkRecord(link, None, 0, 1, ()) for link in LINKS})
-    for calendar in replica.calendars.values():
-        for _ in range(random.randrange(30)):
-            begin = START_US + random.randrange(100) * US_PER_S
-            calendar.book(begin, begin + random.randrange(1, 9) * US_PER_S, random.randrange(1, 10) * 10**7)
-    replica.calendars = LockedCalendars(replica.calendars)
-    return replica
+from tests.jobs.rehearsals import LINKS, POLICY, ask, busy_replica
+from tests.service import START_US
 
 
 def _rehearsal(command: Any, replica: Replica) -> Rehearsal:
     return Rehearsal(command, replica, dict.fromkeys(replica.calendars, 0), {}, START_US, POLICY)
-
-
-def _ask(random: Random, number: int, **more: Any) -> Ask:
-    deadline = START_US + random.randrange(5, 60) * US_PER_S
-    return Ask(f"tr_{number}", "A", "B", random.randrange(10**7, 10**10), deadline_us=deadline, **more)
 
 
 @asynccontextmanager
@@ -89,10 +68,10 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
     random = Random(13)
     async with _pool() as pool:
         for number in range(3):
-            replica = _replica(random)
+            replica = busy_replica(random)
             commands = [
-                Quote(_ask(random, number), ["vbls", "fbls", "alap", "optimal"], POLICY),
-                Admit([replace(_ask(random, n, planner="optimal"), volume_bytes=10**7 * (n + 1)) for n in range(3)], "me", POLICY),
+                Quote(ask(random, number), ["vbls", "fbls", "alap", "optimal"], POLICY),
+                Admit([replace(ask(random, n, planner="optimal"), volume_bytes=10**7 * (n + 1)) for n in range(3)], "me", POLICY),
             ]
             for command in commands:
                 rehearsal = _rehearsal(command, replica)
@@ -104,7 +83,7 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
         with pytest.raises(NotLocked):
             await _ask_pool(pool, _rehearsal(commands[0], replica))
         # What changes in the replica arrives.
-        other = _replica(random)
+        other = busy_replica(random)
         other.adopt(2, {link.id: LinkRecord(replace(link, capacity_bps=10**6), None, 0, 2, ()) for link in LINKS})
         other.calendars = LockedCalendars(other.calendars)
         rehearsal = _rehearsal(commands[0], other)
@@ -112,8 +91,8 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
 
 
 async def test_what_takes_too_long_or_too_much_is_stopped_and_the_next_gets_a_new_process() -> None:
-    replica = _replica(Random(1))
-    quote = _rehearsal(Quote(_ask(Random(1), 1), ["vbls"], POLICY), replica)
+    replica = busy_replica(Random(1))
+    quote = _rehearsal(Quote(ask(Random(1), 1), ["vbls"], POLICY), replica)
     async with _pool(1.0) as pool:
         first = await _patiently(pool, quote)
         for command in (Endless(), Greedy()):
@@ -136,7 +115,7 @@ async def _patiently(pool: Pool, rehearsal: Rehearsal) -> Any:
 
 
 async def test_a_spent_budget_is_an_answer_for_each_planner() -> None:
-    rehearsal = _rehearsal(Quote(_ask(Random(2), 1), ["vbls", "optimal"], POLICY), _replica(Random(2)))
+    rehearsal = _rehearsal(Quote(ask(Random(2), 1), ["vbls", "optimal"], POLICY), busy_replica(Random(2)))
     calls = iter([False, True, True])
     answers = rehearse(rehearsal, lambda: next(calls, True)).outcome
     assert not isinstance(answers["vbls"], Problem) or answers["vbls"].code == "infeasible"
@@ -144,11 +123,11 @@ async def test_a_spent_budget_is_an_answer_for_each_planner() -> None:
 
 
 async def test_callers_take_turns_for_a_place() -> None:
-    replica = _replica(Random(3))
+    replica = busy_replica(Random(3))
     order: list[str] = []
 
     async def quote(name: str) -> None:
-        await _ask_pool(pool, _rehearsal(Quote(_ask(Random(3), 1), ["vbls"], POLICY), replica), name[0])
+        await _ask_pool(pool, _rehearsal(Quote(ask(Random(3), 1), ["vbls"], POLICY), replica), name[0])
         order.append(name)
 
     async with _pool() as pool:
@@ -166,10 +145,10 @@ import sys
 from random import Random
 from broker.desk.admission.admit import Admit
 from broker.desk.ground.batch import Batch
-from tests.jobs.test_pool import POLICY, _ask, _books
-books = _books(Random(4))
-batch = Batch(books, dict.fromkeys(books.calendars, 0), {}, 0)
-print([type(answer).__name__ for answer in Admit([_ask(Random(4), 1, planner="optimal")], "me", POLICY).decide(batch)])
+from tests.jobs.rehearsals import POLICY, ask, busy_replica
+replica = busy_replica(Random(4))
+batch = Batch(replica, dict.fromkeys(replica.calendars, 0), {}, 0)
+print([type(answer).__name__ for answer in Admit([ask(Random(4), 1, planner="optimal")], "me", POLICY).decide(batch)])
 assert "ortools" not in sys.modules
 """
     root = Path(__file__).parents[2]

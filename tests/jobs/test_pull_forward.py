@@ -7,13 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from broker.jobs import periodic
-from tests.conftest import Service, checked
-from tests.jobs.test_periodic import worker  # noqa: F401 - a fixture
+from tests.service import Service, checked
 
 
 async def test_a_hold_that_runs_out_makes_the_next_one_earlier(
     service: Service,
-    worker: SimpleNamespace,  # noqa: F811
+    worker: SimpleNamespace,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(periodic, "_clock", service.clock)

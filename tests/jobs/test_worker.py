@@ -27,9 +27,9 @@ from broker.jobs.nudge import Nudge
 from broker.main import wall_clock
 from broker.store import audit, jobs
 from broker.store.jobs import Job, JobState, Kind
-from tests.conftest import SECRET
 from tests.desk.world import GBIT, World
-from tests.jobs.test_long import PLAN, SLOW
+from tests.jobs.requests import PLAN, SLOW
+from tests.service import SECRET
 
 
 class Redis:

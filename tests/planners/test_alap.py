@@ -4,7 +4,6 @@
 from dataclasses import replace
 from unittest.mock import patch
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,26 +15,10 @@ from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.planners import along
 from broker.planners.alap import Alap
-from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, plan_is_right, request_over
+from tests.core.grid import Scenario, any_scenarios, cases, crowded, plan_is_right, request_over
+from tests.planners.fixed_rate import latest_start
 
 PLANNER = Alap()
-
-
-def suffix(scenario: Scenario) -> np.ndarray:
-    """Microbits that can be carried from each slot of the window to its end."""
-    request, slot = scenario.request, scenario.slot
-    assert request.deadline_us is not None
-    end = request.deadline_us // slot * slot
-    if end <= scenario.first_slot:
-        return np.zeros(0, np.int64)
-    return np.cumsum(scenario.usable(scenario.slots(end))[::-1])[::-1] * slot
-
-
-def latest_start(scenario: Scenario) -> int | None:
-    """The last slot from which everything that is left of the window just suffices."""
-    assert scenario.request.volume_bytes is not None
-    enough = np.flatnonzero(suffix(scenario) >= scenario.request.volume_bytes * MICROBITS_PER_BYTE)
-    return int(scenario.first_slot + enough[-1] * scenario.slot) if len(enough) else None
 
 
 def planned(scenario: Scenario) -> Plan | Refusal:

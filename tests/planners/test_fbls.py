@@ -18,39 +18,9 @@ from broker.core.segments import Segment
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES, MIN_TIME_US
 from broker.planners.fbls import Fbls
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, any_scenarios, cases, crowded, request_over
+from tests.planners.fixed_rate import earliest_start, rate_of
 
 PLANNER = Fbls()
-
-
-def rate_of(scenario: Scenario) -> int:
-    """The one rate that is booked: Rmax, or else the most that the path can carry from not_before on; 0 when there is none."""
-    request = scenario.request
-    end = scenario.settled_us + 1
-    ever = min(int(link.levels.max()) for link in scenario.links)
-    rate = request.rate_max_bps
-    if rate is None:
-        rate = min(int(link.gamma(request.not_before_us, end).max()) for link in scenario.links)
-    elif rate // scenario.channel > ever // scenario.channel:
-        return 0
-    rate = max(rate, 0) // scenario.channel * scenario.channel
-    return 0 if rate < (request.rate_min_bps or 0) else rate
-
-
-def earliest_start(scenario: Scenario) -> tuple[int, int] | None:
-    """(start, finish) by trying every slot up to the point from which nothing changes."""
-    request, slot, rate = scenario.request, scenario.slot, rate_of(scenario)
-    assert request.volume_bytes is not None
-    if rate == 0:
-        return None
-    length = -(-request.volume_bytes * MICROBITS_PER_BYTE // (rate * slot))
-    free = scenario.slots(scenario.settled_us + slot) >= rate
-    for i in range(len(free)):
-        window = free[i : i + length]  # cut off at the end, after which the last slot holds on
-        if window.all():
-            start = scenario.first_slot + i * slot
-            finish = start + length * slot
-            return None if request.deadline_us is not None and finish > request.deadline_us else (start, finish)
-    return None
 
 
 def largest(scenario: Scenario, deadline_us: int) -> int:

@@ -15,8 +15,8 @@ from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
 from broker.core.segments import Segment
 from broker.planners import PLANNERS
+from tests.core.every_cut import by_trying, fillings, most_by
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases
-from tests.core.test_reprogramming import by_trying, fillings, most_by
 from tests.planners.mesh import Mesh, meshes
 
 MEGA = 1_000_000

@@ -15,9 +15,8 @@ from broker.planners import PLANNERS, along
 from broker.planners.offers import binding, counter_offer
 from broker.planners.signature import candidates
 from tests.core.grid import cases
+from tests.planners.fixed_rate import earliest_start, latest_start, rate_of
 from tests.planners.mesh import Mesh, meshes
-from tests.planners.test_alap import latest_start
-from tests.planners.test_fbls import earliest_start, rate_of
 
 MEGA = 1_000_000
 

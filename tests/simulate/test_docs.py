@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from broker.simulate.paper import REQUESTS, SEEDS, measure, points, summarise
-from tests.simulate.test_commands import bwb
+from tests.simulate.command import bwb
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = re.findall(r"^\$ bwb simulate (.*)$", (ROOT / "docs/simulation.md").read_text(), re.MULTILINE)

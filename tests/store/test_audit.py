@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from broker.store.audit import CHECKS
-from tests.api.test_bad_input import at
-from tests.conftest import Service, checked
+from tests.service import Service, at, checked
 
 TRANSFER = "(SELECT id FROM transfers WHERE label = 'now')"
 LATER = "(SELECT id FROM transfers WHERE label = 'later')"

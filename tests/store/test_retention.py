@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 
 from broker.store import retention
-from tests.conftest import Service, checked
+from tests.service import Service, checked
 
 
 async def ledger(service: Service) -> list[Any]:
