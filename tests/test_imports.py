@@ -4,7 +4,8 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -75,7 +76,75 @@ def test_the_scan_finds_what_it_looks_for(source: str) -> None:
     assert list(impurities(source))
 
 
-GRAPH = grimp.build_graph("broker", "tests", cache_dir=None)  # with what is imported for types alone
+GRAPH = grimp.build_graph("broker", "tests", cache_dir=None)  # with what is imported for types alone, and in functions
+IMPORTS = {module: GRAPH.find_modules_directly_imported_by(module) for module in sorted(GRAPH.modules)}
+
+
+def circles(imports: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Those that import each other, directly or through others: the larger of the strongly connected components (Tarjan 1972)."""
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_: list[str] = []
+    found = []
+
+    def visit(module: str) -> None:
+        number[module] = lowest[module] = len(number)
+        open_.append(module)
+        for imported in imports[module]:
+            if imported not in number:
+                visit(imported)
+            if imported in open_:
+                lowest[module] = min(lowest[module], lowest[imported])
+        if lowest[module] == number[module]:
+            at = open_.index(module)
+            together, open_[at:] = open_[at:], []
+            if len(together) > 1:
+                found.append(sorted(together))
+
+    for module in imports:
+        if module not in number:
+            visit(module)
+    return found
+
+
+def floors(arrows: Mapping[str, Collection[str]]) -> dict[str, int]:
+    """Each room stands one above the highest that it needs; the lowest are on floor 1."""
+    assert circles(arrows) == []
+
+    @cache
+    def floor(room: str) -> int:
+        return 1 + max((floor(below) for below in arrows[room]), default=0)
+
+    return {room: floor(room) for room in arrows}
+
+
+def test_nobody_imports_himself_through_others() -> None:
+    assert circles(IMPORTS) == []
+
+
+def test_circles_and_floors_are_found() -> None:
+    assert circles({"a": "b", "b": "c", "c": "a", "d": "a", "e": ""}) == [["a", "b", "c"]]
+    assert circles({"a": "bc", "b": "c", "c": "", "d": "ae", "e": "d"}) == [["d", "e"]]
+    assert floors({"a": "bc", "b": "c", "c": "", "d": "c"}) == {"a": 3, "b": 2, "c": 1, "d": 2}
+
+
+def test_the_rooms_of_the_desk_are_few_floors_high() -> None:
+    """An arrow leads from one room (a package, or a module, right below broker.desk) to another: any number of imports are one arrow."""
+
+    def room(module: str) -> str | None:
+        words = module.split(".")
+        return words[2] if words[:2] == ["broker", "desk"] and len(words) > 2 else None
+
+    rooms: dict[str, set[str]] = {found: set() for module in IMPORTS if (found := room(module))}
+    for module, imported in IMPORTS.items():
+        if (mine := room(module)) is not None:
+            rooms[mine] |= {theirs for one in imported if (theirs := room(one)) not in (None, mine)}
+    arrows, height = sum(map(len, rooms.values())), floors(rooms)
+    for name in sorted(rooms, key=lambda name: (-height[name], name)):
+        print(f"floor {height[name]}: {name} -> {', '.join(sorted(rooms[name])) or '-'}")
+    print(f"broker/desk: {len(rooms)} rooms, {max(height.values())} floors, {arrows} arrows")
+    assert max(height.values()) <= 8
+    assert arrows <= 45
 
 
 def test_what_tests_share_is_in_no_test_module() -> None:
