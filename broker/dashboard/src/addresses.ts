@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every address of the page, and how to write it. Which view it shows: routes.ts.
+// Every address of the page: how to write it, and what a view reads from it. Which view it shows is in routes.ts, which imports the views;
+// they import this file.
 const part = encodeURIComponent;
 
 export const to = {
@@ -18,3 +19,8 @@ export const to = {
   audit: () => "/audit",
   signin: () => "/signin",
 } as const;
+
+/** The props of a view: the named parts of its address, decoded. `ViewProps<"id">` for /links/:id. */
+export interface ViewProps<Names extends string = never> {
+  params: Readonly<Record<Names, string>>;
+}

@@ -2,12 +2,8 @@
 // Which view shows what address (addresses.ts). A view is a chunk of its own, fetched when it is first shown; but
 // for the overview, which most visits begin with: its chunk would wait, with its style sheet, beside the answers that it asks for.
 import { lazy, type ComponentType } from "react";
+import type { ViewProps } from "./addresses";
 import Overview from "./views/overview";
-
-/** What a view gets: the parts of its address, decoded. `ViewProps<"id">` for /links/:id. */
-export interface ViewProps<Names extends string = never> {
-  params: Readonly<Record<Names, string>>;
-}
 
 export interface Route {
   pattern: string;

@@ -9,14 +9,8 @@ import { navigate } from "../../router";
 import { to } from "../../addresses";
 import { Button, Card, Refusal } from "../../ui";
 import { useUrlState } from "../../url-state";
-import { documentOf, fieldOf, SPECIFICATION, type Specification } from "./specification";
+import { documentOf, fieldOf, SPECIFICATION, type Specification, type SpecificationProps } from "./specification";
 import { Rules, Traffic } from "./simulation-parts";
-
-export interface SpecificationProps {
-  form: Specification;
-  set: (change: Partial<Specification>) => void;
-  wrong: (field: keyof Specification) => string | undefined;
-}
 
 export function SimulationForm({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useUrlState(SPECIFICATION);

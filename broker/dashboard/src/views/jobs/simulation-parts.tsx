@@ -2,7 +2,7 @@
 // The traffic that a simulation makes up, and the rules it is planned by.
 import { CheckField, DurationField, Field, SelectField, TextField, VolumeField } from "../../ui";
 import { NumberField } from "./number-field";
-import type { SpecificationProps } from "./simulation-form";
+import type { SpecificationProps } from "./specification";
 
 const ARRIVALS = [
   { value: "load", label: "Load of the busiest link" },

@@ -38,6 +38,13 @@ export const SPECIFICATION = {
 
 export type Specification = StateOf<typeof SPECIFICATION>;
 
+/** The props of each part of the form. */
+export interface SpecificationProps {
+  form: Specification;
+  set: (change: Partial<Specification>) => void;
+  wrong: (field: keyof Specification) => string | undefined;
+}
+
 export interface Mistake {
   field: keyof Specification;
   detail: string;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who moves the bytes, and what exactly: only between hosts with an agent.
 import { CheckField, SelectField, TextField } from "../../ui";
-import type { PartProps } from "./request-form";
+import type { PartProps } from "./form";
 
 const MODES = [
   { value: "auto", label: "Chosen by the broker" },

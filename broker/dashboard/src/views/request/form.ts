@@ -2,6 +2,7 @@
 // What is asked for, in its three forms: the state of the page (and so its URL), and the body of POST /v1/transfers.
 import type { Schemas } from "../../api/types";
 import { flag, list, maybe, number, oneOf, text, type Codec, type StateOf } from "../../url-state";
+import type { Network } from "./use-network";
 
 export type TransferBody = Schemas["TransferRequest"];
 
@@ -58,6 +59,15 @@ export const FORM = {
 
 export type Form = StateOf<typeof FORM>;
 export type Change = Partial<Form>;
+
+/** The props of each part of the form. */
+export interface PartProps {
+  form: Form;
+  set: (change: Change) => void;
+  /** What the broker says of a field of the body. */
+  wrong: (field: string) => string | undefined;
+  network: Network;
+}
 
 /** What must be said before anybody can be asked. */
 export function missing(form: Form): string[] {

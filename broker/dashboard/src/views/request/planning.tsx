@@ -3,8 +3,7 @@
 import { PLANNERS, plannerTitle } from "../../format/planners";
 import { CheckField, DurationField, Field, SelectField } from "../../ui";
 import { WholeField } from "./fields";
-import { DEFAULT_PATHS } from "./form";
-import type { PartProps } from "./request-form";
+import { DEFAULT_PATHS, type PartProps } from "./form";
 import { pathName } from "./use-network";
 
 const BOOKING = PLANNERS.filter((planner) => planner.name !== "ifs").map(({ name, title }) => ({ value: name, label: title }));

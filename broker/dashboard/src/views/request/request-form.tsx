@@ -5,17 +5,8 @@ import { useMay } from "../../api/session";
 import { CheckField, Choice, DurationField, RateField, TextField, TimeField, VolumeField } from "../../ui";
 import { Delivery } from "./delivery";
 import { PlaceField, WholeField } from "./fields";
-import type { Change, Form } from "./form";
+import type { PartProps } from "./form";
 import { Planning } from "./planning";
-import type { Network } from "./use-network";
-
-export interface PartProps {
-  form: Form;
-  set: (change: Change) => void;
-  /** What the broker says of a field of the body. */
-  wrong: (field: string) => string | undefined;
-  network: Network;
-}
 
 const SIZES = [
   { value: "volume", label: "A volume" },

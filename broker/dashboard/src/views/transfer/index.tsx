@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useCallback } from "react";
+import type { ViewProps } from "../../addresses";
 import { at, url } from "../../api/client";
 import type { Page, Transfer } from "../../api/types";
 import { useQuery } from "../../api/use";
 import { transferName } from "../../format/names";
-import type { ViewProps } from "../../routes";
 import { Answer, Tag, View } from "../../ui";
 import { isLive } from "../transfers/followed";
 import { PromiseTag } from "../transfers/promise";
