@@ -104,7 +104,8 @@ contract: setup
 	$(BIN)/bwb openapi --check
 
 web: setup
-	flock Makefile $(BIN)/python packaging/dashboard.py run check
+	flock Makefile $(BIN)/python packaging/dashboard.py run lint
+	$(BIN)/python packaging/dashboard.py run check
 	$(BIN)/python packaging/dashboard.py run test
 	$(BIN)/python packaging/dashboard.py run types --check
 
@@ -116,4 +117,5 @@ vet: setup
 fmt: setup ## format and fix what a machine can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	flock Makefile $(BIN)/python packaging/dashboard.py run format
 	cd agents && "$$($(GO) env GOROOT)/bin/gofmt" -w .

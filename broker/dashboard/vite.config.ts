@@ -3,7 +3,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 // `npm run dev` shows the sources with the data of this broker.
-const broker = process.env["BWB_URL"] ?? "http://127.0.0.1:7410";
+const broker = process.env.BWB_URL ?? "http://127.0.0.1:7410";
 
 export default defineConfig({
   plugins: [react()],

@@ -19,8 +19,8 @@ const shown = createStore<"light" | "dark">("light");
 
 function apply(): void {
   const theme = chosen.get();
-  if (theme === "system") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = theme;
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
   shown.set(theme === "system" ? (dark.matches ? "dark" : "light") : theme);
 }
 
@@ -31,6 +31,7 @@ export const useTheme = (): Theme => useStore(chosen);
 export const useShownTheme = (): "light" | "dark" => useStore(shown);
 
 export function setTheme(theme: Theme): void {
+  // biome-ignore lint/suspicious/noDocumentCookie: cookieStore is asynchronous, and this page may be left at once.
   document.cookie = `${COOKIE}=${theme}; path=/; SameSite=Strict`;
   chosen.set(theme);
   apply();

@@ -35,7 +35,7 @@ it("asks once for everybody who looks, and shows the old while the new is on its
   await vi.advanceTimersByTimeAsync(10);
   expect(snapshotOf("/v1/links").data).toBe(2);
   expect(asked.length).toBe(2);
-  stops.forEach((stop) => stop());
+  for (const stop of stops) stop();
 });
 
 it("asks again what is watched, and later what is not", async () => {

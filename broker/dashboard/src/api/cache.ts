@@ -97,8 +97,10 @@ function blank(): Omit<Entry, "listeners"> {
 }
 
 function entryOf(path: string): Entry {
-  let entry = entries.get(path);
-  if (!entry) entries.set(path, (entry = { ...blank(), listeners: new Set() }));
+  const known = entries.get(path);
+  if (known) return known;
+  const entry: Entry = { ...blank(), listeners: new Set() };
+  entries.set(path, entry);
   return entry;
 }
 

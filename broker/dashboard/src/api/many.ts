@@ -17,7 +17,9 @@ export function useQueries<T>(paths: readonly string[]): Queries<T> {
   const key = paths.join("\n");
   const subscribe = useCallback((listener: () => void) => {
     const stops = separate(key).map((path) => watch(path, listener));
-    return () => stops.forEach((stop) => stop());
+    return () => {
+      for (const stop of stops) stop();
+    };
   }, [key]);
   // The same array while nothing has changed, as useSyncExternalStore wants it.
   const last = useRef<{ snapshots: readonly Snapshot[]; answer: Omit<Queries<T>, "reload"> }>({ snapshots: [], answer: NONE });

@@ -39,11 +39,11 @@ export class Problem extends Error {
 
   static async from(answer: Response): Promise<Problem> {
     const document = await jsonOf(answer);
-    const type = String(document["type"] ?? "about:blank");
-    const detail = String(document["detail"] ?? `The broker answered ${answer.status} ${answer.statusText}`);
-    const errors = Array.isArray(document["errors"]) ? (document["errors"] as FieldError[]) : [];
+    const type = String(document.type ?? "about:blank");
+    const detail = String(document.detail ?? `The broker answered ${answer.status} ${answer.statusText}`);
+    const errors = Array.isArray(document.errors) ? (document.errors as FieldError[]) : [];
     const code = type === "about:blank" ? "fault" : (type.split("/").at(-1) ?? "fault");
-    return new Problem(answer.status, code, String(document["title"] ?? "Refused"), detail, errors, document);
+    return new Problem(answer.status, code, String(document.title ?? "Refused"), detail, errors, document);
   }
 }
 

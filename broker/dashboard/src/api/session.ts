@@ -3,7 +3,7 @@
 import { createStore, useStore } from "../store";
 import { forgetEverything } from "./cache";
 import { del, get, onUnauthorized, post } from "./client";
-import { asProblem, Problem } from "./problem";
+import { asProblem, type Problem } from "./problem";
 
 export type Scope = "read" | "submit" | "operate" | "admin" | "agent";
 

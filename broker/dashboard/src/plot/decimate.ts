@@ -51,8 +51,8 @@ export function drawSteps(x: ArrayLike<number>, y: ArrayLike<number>, [begin, en
     const py = y0 + value * yScale;
     if (py === out && down) continue;
     const px = x0 + x[i]! * xScale;
-    if (value !== value) {
-      if (down) lift(px); // NaN alone is not equal to itself
+    if (Number.isNaN(value)) {
+      if (down) lift(px);
     } else if (!down) {
       pen.moveTo(px, py);
       down = true;

@@ -23,9 +23,9 @@ export interface Line {
 
 /** Pixels of the canvas for seconds and values of the plot. */
 export function mappingOf(u: uPlot): Mapping {
-  const from = u.scales["x"]?.min ?? 0;
-  const xScale = u.bbox.width / ((u.scales["x"]?.max ?? 1) - from);
-  const yScale = -u.bbox.height / (u.scales["y"]?.max ?? 1);
+  const from = u.scales.x?.min ?? 0;
+  const xScale = u.bbox.width / ((u.scales.x?.max ?? 1) - from);
+  const yScale = -u.bbox.height / (u.scales.y?.max ?? 1);
   return { x0: u.bbox.left - from * xScale, xScale, y0: u.bbox.top + u.bbox.height, yScale };
 }
 
@@ -36,8 +36,8 @@ export function stepPaths(line: boolean, area: boolean, end: () => number | unde
     const y = u.data[index] as ArrayLike<number>;
     const map = mappingOf(u);
     const { left, width } = u.bbox;
-    const from = Math.max(0, stepAt(x, u.scales["x"]?.min ?? 0));
-    const to = Math.min(x.length, stepAt(x, u.scales["x"]?.max ?? 0) + 1);
+    const from = Math.max(0, stepAt(x, u.scales.x?.min ?? 0));
+    const to = Math.min(x.length, stepAt(x, u.scales.x?.max ?? 0) + 1);
     const last = to < x.length ? x[to] : end();
     const right = Math.min(left + width + 2, last === undefined ? Infinity : map.x0 + last * map.xScale);
     const stroke = line ? new Path2D() : null;

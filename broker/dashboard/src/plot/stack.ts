@@ -9,7 +9,7 @@ export function stacked(values: readonly Float64Array[]): Float64Array[] {
     const sum = new Float64Array(layer.length);
     for (let i = 0; i < layer.length; i += 1) {
       const value = layer[i]!;
-      sum[i] = (below ? below[i]! : 0) + (value === value ? value : 0); // NaN is not equal to itself
+      sum[i] = (below ? below[i]! : 0) + (Number.isNaN(value) ? 0 : value);
     }
     sums.push(sum);
   }
@@ -36,7 +36,7 @@ function area(values: ArrayLike<number>, x: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i + 1 < values.length; i += 1) {
     const value = values[i]!;
-    if (value === value) sum += value * (x[i + 1]! - x[i]!);
+    if (!Number.isNaN(value)) sum += value * (x[i + 1]! - x[i]!);
   }
   return sum;
 }

@@ -161,7 +161,10 @@ export class StepsPlot {
 
   private hover(): void {
     const { left = -1, top = -1 } = this.u.cursor;
-    if (left < 0) return this.shown.onHover?.(null);
+    if (left < 0) {
+      this.shown.onHover?.(null);
+      return;
+    }
     const time = this.u.posToVal(left, "x");
     this.shown.onHover?.({ time, index: stepAt(this.shown.x, time), x: left + this.u.over.offsetLeft, y: top + this.u.over.offsetTop });
   }

@@ -24,7 +24,7 @@ function quoted(cell: Cell): string {
 
 export function toJson<R>(columns: readonly Exported<R>[], rows: readonly R[]): string {
   const objects = rows.map((row) => Object.fromEntries(columns.map((column) => [column.key, column.value(row) ?? null])));
-  return JSON.stringify(objects, null, 2) + "\n";
+  return `${JSON.stringify(objects, null, 2)}\n`;
 }
 
 export function save(name: string, type: string, content: string): void {

@@ -97,7 +97,7 @@ function Name({ token, own, operator }: { token: Token; own: string; operator: b
 
 /** What it has and may have of open transfers; the other limits where the pointer rests. */
 function Share({ token }: { token: Token }) {
-  const most = token.limits["open_transfers"]?.value ?? null;
+  const most = token.limits.open_transfers?.value ?? null;
   return (
     <span title={limitsOf(token).join("\n")}>
       {token.transfers}

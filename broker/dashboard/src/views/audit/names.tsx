@@ -28,7 +28,7 @@ export const kindName = (kind: string): string => KINDS[kind] ?? kind;
 /** The name that it has or had: from the broker, else from what the event says of it, else its kind and the end of its id. */
 export function subjectName({ subject, subject_name, subject_kind, before, after }: Pick<BrokerEvent, "subject" | "subject_name" | "subject_kind" | "before" | "after">): string {
   const said = after ?? before ?? {};
-  const own = subject_name ?? said["label"] ?? said["name"];
+  const own = subject_name ?? said.label ?? said.name;
   if (typeof own === "string" && own !== "") return own;
   return ["link", "host", "node", "topology"].includes(subject_kind) ? subject : `${kindName(subject_kind)} ${shortId(subject)}`;
 }
@@ -45,7 +45,7 @@ function addressOf({ subject, subject_kind, before, after }: BrokerEvent): strin
     case "token":
       return `${to.access()}?show=all&search=${id}`;
     case "job": {
-      const kind = (after ?? before ?? {})["kind"];
+      const kind = (after ?? before)?.kind;
       return typeof kind === "string" ? to.job(kind, subject) : to.jobs();
     }
     default:

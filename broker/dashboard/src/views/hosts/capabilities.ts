@@ -23,12 +23,12 @@ export interface Capabilities {
 export function capabilitiesOf({ capabilities }: Pick<Host, "capabilities">): Capabilities {
   const said = capabilities ?? {};
   return {
-    mechanisms: listOf(said["mechanisms"]).flatMap(mechanismOf),
-    modes: listOf(said["modes"]).filter(isText),
-    kernel: isText(said["kernel"]) && said["kernel"] !== "" ? said["kernel"] : null,
-    cpus: typeof said["cpus"] === "number" ? said["cpus"] : null,
-    congestionControl: listOf(said["congestion_control"]).filter(isText),
-    signals: signalsOf(said["signals"]),
+    mechanisms: listOf(said.mechanisms).flatMap(mechanismOf),
+    modes: listOf(said.modes).filter(isText),
+    kernel: isText(said.kernel) && said.kernel !== "" ? said.kernel : null,
+    cpus: typeof said.cpus === "number" ? said.cpus : null,
+    congestionControl: listOf(said.congestion_control).filter(isText),
+    signals: signalsOf(said.signals),
   };
 }
 
@@ -40,16 +40,16 @@ const recordOf = (value: unknown): Record<string, unknown> | undefined => (typeo
 function mechanismOf(item: unknown): Mechanism[] {
   if (isText(item)) return [{ name: item, available: true, reason: "" }];
   const said = recordOf(item);
-  if (!said || !isText(said["name"])) return [];
-  const available = said["available"] === true;
-  const reason = isText(said["reason"]) ? said["reason"] : "";
-  return [{ name: said["name"], available, reason: available ? "" : reason || "it says no reason" }];
+  if (!said || !isText(said.name)) return [];
+  const available = said.available === true;
+  const reason = isText(said.reason) ? said.reason : "";
+  return [{ name: said.name, available, reason: available ? "" : reason || "it says no reason" }];
 }
 
 function signalsOf(value: unknown): Capabilities["signals"] {
   const said = recordOf(value);
   if (!said) return null;
-  return { direct: said["direct"] === true, reason: isText(said["reason"]) ? said["reason"] : "", forged: typeof said["forged"] === "number" ? said["forged"] : 0 };
+  return { direct: said.direct === true, reason: isText(said.reason) ? said.reason : "", forged: typeof said.forged === "number" ? said.forged : 0 };
 }
 
 /** What holds transfers to their rates where the request leaves it open. */

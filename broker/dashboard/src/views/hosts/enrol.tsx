@@ -119,7 +119,7 @@ function Command({ made, advertise, tls, onClose }: { made: Made; advertise: str
 function Line({ title, text }: { title: string; text: string }) {
   return (
     <div className="stack">
-      <pre className="enrol-command" tabIndex={0} aria-label={title}>
+      <pre className="enrol-command" role="group" tabIndex={0} aria-label={title}>
         {text.trimStart()}
       </pre>
       <div>

@@ -43,7 +43,7 @@ export default function JobView({ params }: ViewProps<"kind" | "id">) {
 }
 
 function problemOf(error: Record<string, unknown>): Problem {
-  return new Problem(Number(error["status"] ?? 500), "failed", String(error["title"] ?? "Failed"), prose(String(error["detail"] ?? "")));
+  return new Problem(Number(error.status ?? 500), "failed", String(error.title ?? "Failed"), prose(String(error.detail ?? "")));
 }
 
 function About({ job }: { job: Job }) {

@@ -22,9 +22,8 @@ export function NamesField({ label, all, chosen, onChange, error }: NamesFieldPr
   const take = (written: string): void => {
     // Two may have one name: then the id is written.
     const found = all.find((one) => one.id === written) ?? all.find((one) => one.name === written);
-    if (!found) return setDraft(written);
-    if (!chosen.includes(found.id)) onChange([...chosen, found.id]);
-    setDraft("");
+    if (found && !chosen.includes(found.id)) onChange([...chosen, found.id]);
+    setDraft(found ? "" : written);
   };
   // The names may come after what was written.
   useEffect(() => {

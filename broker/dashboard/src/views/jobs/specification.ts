@@ -63,10 +63,10 @@ export function documentOf(form: Specification): { document: Record<string, unkn
     solver_time_limit_s: form.solver_time_limit_s,
     options: optionsOf(form),
   };
-  if (form.rates.trim()) document["rates"] = ratesOf(form.rates, mistakes);
-  if (form.deadline_share > 0) document["deadlines"] = { share: form.deadline_share, least_factor: form.least_factor, most_factor: form.most_factor };
-  if (form.lead_share > 0) document["leads"] = { share: form.lead_share, least_seconds: form.least_seconds, most_seconds: form.most_seconds };
-  if (form.nodes.trim()) document["nodes"] = form.nodes.split(/[,\s]+/).filter(Boolean);
+  if (form.rates.trim()) document.rates = ratesOf(form.rates, mistakes);
+  if (form.deadline_share > 0) document.deadlines = { share: form.deadline_share, least_factor: form.least_factor, most_factor: form.most_factor };
+  if (form.lead_share > 0) document.leads = { share: form.lead_share, least_seconds: form.least_seconds, most_seconds: form.most_seconds };
+  if (form.nodes.trim()) document.nodes = form.nodes.split(/[,\s]+/).filter(Boolean);
   if (form.planners.length === 0) mistakes.push({ field: "planners", detail: "Choose at least one" });
   return { document: { ...document, ...moreOf(form.more, mistakes) }, mistakes };
 }
@@ -112,15 +112,15 @@ export function formOf(request: Record<string, unknown>): Partial<Specification>
   const more = Object.fromEntries(network === "current" || network === undefined ? others : [...others, ["network", network]]);
   const form: Record<string, unknown> = {
     ...pick(request, ["planners", "requests", "seed", "load", "arrivals_per_s", "batch_s", "solver_time_limit_s"]),
-    arrivals: request["load"] != null ? "load" : request["arrivals_per_s"] != null ? "rate" : "other",
+    arrivals: request.load != null ? "load" : request.arrivals_per_s != null ? "rate" : "other",
     ...pick(part("sizes"), ["shape", "least_bytes", "most_bytes", "mean_bytes"]),
-    sizes: part("sizes")["distribution"] ?? "pareto",
-    rates: Array.isArray(request["rates"]) ? request["rates"].map(rateClass).join(", ") : "",
+    sizes: part("sizes").distribution ?? "pareto",
+    rates: Array.isArray(request.rates) ? request.rates.map(rateClass).join(", ") : "",
     ...pick(part("deadlines"), ["least_factor", "most_factor"]),
     deadline_share: shareOf(part("deadlines"), "least_factor", "most_factor"),
     ...pick(part("leads"), ["least_seconds", "most_seconds"]),
     lead_share: shareOf(part("leads"), "least_seconds", "most_seconds"),
-    nodes: Array.isArray(request["nodes"]) ? request["nodes"].join(", ") : "",
+    nodes: Array.isArray(request.nodes) ? request.nodes.join(", ") : "",
     ...pick(part("options"), ["paths", "split", "shortest_segment_s", "most_segments"]),
     more: Object.keys(more).length > 0 ? JSON.stringify(more) : "",
   };
@@ -133,7 +133,7 @@ function pick(from: Record<string, unknown>, names: readonly string[]): Record<s
 
 /** A share that is not given is everybody, if anything else is. */
 function shareOf(range: Record<string, unknown>, ...asked: string[]): number {
-  return typeof range["share"] === "number" ? range["share"] : asked.some((name) => name in range) ? 1 : 0;
+  return typeof range.share === "number" ? range.share : asked.some((name) => name in range) ? 1 : 0;
 }
 
 function rateClass(given: { rate_max_bps?: number | null; weight?: number }): string {

@@ -86,7 +86,10 @@ describe("the stack", () => {
 
   it("agrees with an addition by hand, at every instant", () => {
     let seed = 7;
-    const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below;
+    const random = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
     const many = Array.from({ length: 40 }, (_, index) => {
       const begin = random(500);
       return transfer(`t${index}`, [[begin, begin + 1 + random(200), 1 + random(9)], [600, 601 + random(50), 1 + random(9)]]); // prettier-ignore

@@ -69,6 +69,8 @@ export function Plot({ name, known, windows, range, by, held, onHold, onRange, o
   return (
     <div className="link-plot">
       <div className="stack">
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: sees the events of the plot in it first; the plot has the role and the focus. */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter does the same, in onKey. */}
         <div onPointerDownCapture={onDown} onPointerUp={onUp} onPointerCancel={onUp} onClick={onClick} onKeyDownCapture={onKey}>
           <Steps
             label={`Capacity of ${name}, what is booked of it and what was measured. Enter holds the instant of the cursor; the table says the same in words.`}

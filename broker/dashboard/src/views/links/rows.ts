@@ -40,7 +40,7 @@ export function rowsOf(links: readonly Link[], now: Load | undefined, ahead: Loa
     return {
       link,
       name: linkName(link),
-      now: present && present[0],
+      now: present?.[0],
       ahead: shares,
       peak: known.length > 0 ? Math.max(...known) : null,
       window: nextWindow(link.windows, time),

@@ -58,8 +58,8 @@ export function clock(at: number, now: number): string {
 
 /** capacity(t): the last step that has begun, and no more than any window leaves. */
 export function capacityAt(link: Pick<Link, "capacity_bps" | "available" | "windows">, at: number): number {
-  const step = link.available.findLast((one) => seconds(String(one["from"])) <= at);
-  const base = step ? Number(step["bps"]) : link.capacity_bps;
+  const step = link.available.findLast((one) => seconds(String(one.from)) <= at);
+  const base = step ? Number(step.bps) : link.capacity_bps;
   return Math.min(base, ...link.windows.filter((one) => seconds(one.begin) <= at && at < seconds(one.end)).map((one) => one.bps));
 }
 

@@ -25,6 +25,10 @@ export function TimeSlider({ stop, onStop, now }: TimeSliderProps) {
     if (!playing && stop === SPANS) onStop(0);
     setPlaying(!playing);
   };
+  const show = (chosen: number): void => {
+    setPlaying(false);
+    onStop(chosen);
+  };
   const name = stopName(stop, now);
   const at = instantOf(stop, now);
   return (
@@ -35,8 +39,8 @@ export function TimeSlider({ stop, onStop, now }: TimeSliderProps) {
       <label htmlFor={id} className="unseen">
         Time that the map shows, over the next 24 hours
       </label>
-      <input id={id} type="range" min={0} max={SPANS} value={stop} aria-valuetext={name} onChange={(event) => (setPlaying(false), onStop(Number(event.target.value)))} />
-      <Button onClick={() => (setPlaying(false), onStop(0))} disabled={stop === 0}>
+      <input id={id} type="range" min={0} max={SPANS} value={stop} aria-valuetext={name} onChange={(event) => show(Number(event.target.value))} />
+      <Button onClick={() => show(0)} disabled={stop === 0}>
         Now
       </Button>
       <output htmlFor={id} title={at === null ? undefined : utc(at)}>

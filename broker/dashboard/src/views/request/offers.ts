@@ -48,7 +48,7 @@ export function offerOf({ planner, books, admitted, plan, problem }: Quote): Off
     finish: plan?.finish ?? null,
     changes: known ? rateChanges(segments) : null,
     peakBps: known ? peakOf(segments) : null,
-    congestion: plan?.metrics["congestion_factor"] ?? null,
+    congestion: plan?.metrics.congestion_factor ?? null,
     paths: plan?.paths ?? [],
     segments,
     refusal: problem ? refusalOf(problem as Explained) : undefined,

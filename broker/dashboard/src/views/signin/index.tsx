@@ -31,7 +31,16 @@ export default function SignIn() {
         <form className="card stack" onSubmit={(event) => void submit(event)}>
           <Field label="Token" error={missing ? "Paste a token first" : undefined}>
             {(wired) => (
-              <input {...wired} type="password" name="token" autoComplete="off" spellCheck={false} autoFocus value={token} onChange={(event) => setToken(event.target.value)} />
+              <input
+                {...wired}
+                type="password"
+                name="token"
+                autoComplete="off"
+                spellCheck={false}
+                // biome-ignore lint/a11y/noAutofocus: the one thing to do on this page.
+                autoFocus
+                value={token}
+                onChange={(event) => setToken(event.target.value)} />
             )}
           </Field>
           <Refusal problem={enter.problem} />

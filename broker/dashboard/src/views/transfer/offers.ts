@@ -14,7 +14,7 @@ export interface Offer {
 }
 
 export function offersOf(problem: Problem): Offer[] {
-  const given = problem.document["counter_offers"];
+  const given = problem.document.counter_offers;
   return Array.isArray(given) ? (given as CounterOffer[]).flatMap((offer) => asOffer(offer) ?? []) : [];
 }
 
@@ -37,12 +37,12 @@ export interface Binding {
 }
 
 export function bindingOf(problem: Problem): Binding | undefined {
-  const given = problem.document["binding"] as { link: string; interval: { from: string; to: string }; reservations?: string[] } | undefined;
+  const given = problem.document.binding as { link: string; interval: { from: string; to: string }; reservations?: string[] } | undefined;
   return given && { link: given.link, from: given.interval.from, to: given.interval.to, reservations: given.reservations ?? [] };
 }
 
 /** Transfers whose promises the refused change would break. */
 export function brokenBy(problem: Problem): readonly { id: string; label: string | null; finish: string | null }[] {
-  const given = problem.document["broken"];
+  const given = problem.document.broken;
   return Array.isArray(given) ? (given as { id: string; label: string | null; finish: string | null }[]) : [];
 }

@@ -110,9 +110,9 @@ export function revisions(events: readonly BrokerEvent[]): Revision[] {
   const found: Revision[] = [];
   for (const event of events) {
     const after = (event.after ?? {}) as Values;
-    const revision = after["plan_revision"];
+    const revision = after.plan_revision;
     if (typeof revision !== "number" || revision === found.at(-1)?.revision) continue;
-    found.push({ revision, at: event.at, why: happened(event), who: actorName(event), start: textOf(after["start"]), finish: textOf(after["finish"]) });
+    found.push({ revision, at: event.at, why: happened(event), who: actorName(event), start: textOf(after.start), finish: textOf(after.finish) });
   }
   return found;
 }
