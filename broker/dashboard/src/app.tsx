@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is signed in decides what is on the page: the sign-in form, or the shell with the view of the address.
 import { Suspense, useEffect } from "react";
+import { to } from "./addresses";
 import { listen } from "./api/events";
 import { resume, useSessionState } from "./api/session";
 import { navigate, usePath } from "./router";
-import { to } from "./addresses";
-import { match, type Match } from "./routes";
+import { type Match, match } from "./routes";
 import { Shell } from "./shell";
 import { Empty, Failed, Loading, View } from "./ui";
 import { Boundary } from "./ui/states";

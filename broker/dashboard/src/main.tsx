@@ -12,7 +12,9 @@ if (!root) throw new Error("index.html has no #root");
 
 // On their way while React starts: who this is, and the code of the view that the address names. What fails, the view says.
 void resume();
-match(window.location.pathname)?.route.load?.().catch(() => {});
+match(window.location.pathname)
+  ?.route.load?.()
+  .catch(() => {});
 createRoot(root).render(
   <StrictMode>
     <App />

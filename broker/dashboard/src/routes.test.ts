@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
-import { ownPath } from "./router";
 import { to } from "./addresses";
+import { ownPath } from "./router";
 import { match, paramsOf } from "./routes";
 
 it.each(["plain", "a/b", "ü ?#&%", "100%"])("writes and reads the link %s", (id) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which view shows what address (addresses.ts). A view is a chunk of its own, fetched when it is first shown; but
 // for the overview, which most visits begin with: its chunk would wait, with its style sheet, beside the answers that it asks for.
-import { lazy, type ComponentType } from "react";
+import { type ComponentType, lazy } from "react";
 import type { ViewProps } from "./addresses";
 import Overview from "./views/overview";
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stays around every view: navigation, whether what is shown is live, theme, and who is signed in.
 import type { ReactNode } from "react";
-import { signOut, useSession } from "./api/session";
 import { useLiveness } from "./api/events";
 import { asProblem } from "./api/problem";
+import { signOut, useSession } from "./api/session";
 import { useAction } from "./api/use";
 import { Link } from "./router";
 import { routes } from "./routes";
 import "./shell.css";
-import { setTheme, THEMES, useTheme, type Theme } from "./theme";
-import { Button, Icon, Tag, Time, toast, type IconName } from "./ui";
+import { setTheme, THEMES, type Theme, useTheme } from "./theme";
+import { Button, Icon, type IconName, Tag, Time, toast } from "./ui";
 
 interface ShellProps {
   /** Of the route that is shown, such as /links/:id. */
@@ -90,7 +90,12 @@ function ThemeSwitch() {
   const theme = useTheme();
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system";
   return (
-    <Button kind="quiet" title={`Theme: ${NAMES[theme]}`} aria-label={`Theme: ${NAMES[theme]}. Change to ${NAMES[next]}`} onClick={() => setTheme(next)}>
+    <Button
+      kind="quiet"
+      title={`Theme: ${NAMES[theme]}`}
+      aria-label={`Theme: ${NAMES[theme]}. Change to ${NAMES[next]}`}
+      onClick={() => setTheme(next)}
+    >
       <Icon name={ICONS[theme]} />
     </Button>
   );

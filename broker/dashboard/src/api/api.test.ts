@@ -17,7 +17,13 @@ describe("addresses", () => {
 
 describe("problems", () => {
   it("reads RFC 9457 and finds fields", async () => {
-    const document = { type: "https://bandwidth-broker.invalid/problems/invalid", title: "Invalid", status: 422, detail: "x", errors: [{ field: "links.0.id", detail: "is empty" }] };
+    const document = {
+      type: "https://bandwidth-broker.invalid/problems/invalid",
+      title: "Invalid",
+      status: 422,
+      detail: "x",
+      errors: [{ field: "links.0.id", detail: "is empty" }],
+    };
     const problem = await Problem.from(new Response(JSON.stringify(document), { status: 422 }));
     expect(problem.code).toBe("invalid");
     expect(problem.of("links")).toBe("is empty");
@@ -70,5 +76,6 @@ describe("what an event makes out of date", () => {
     ["/v1/audit-log", true],
     ["/v1/tokens", false],
   ])("of a transfer: %s %s", (path, asked) => expect(one(path)).toBe(asked));
-  it("of a kind that is not known here: everything", () => expect(concerned([{ subject_kind: "new", subject: "x" }])("/v1/hosts")).toBe(true));
+  it("of a kind that is not known here: everything", () =>
+    expect(concerned([{ subject_kind: "new", subject: "x" }])("/v1/hosts")).toBe(true));
 });

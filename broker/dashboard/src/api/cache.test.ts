@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { forgetEverything, invalidate, reload, snapshotOf, watch } from "./cache";
 
 // Not real Responses: reading the body of one takes time that the fake clock does not know of.
-const answer = (status: number, document: unknown): Response => ({ ok: status < 400, status, json: async () => document }) as Response;
+const answer = (status: number, document: unknown): Response =>
+  ({ ok: status < 400, status, json: async () => document }) as Response;
 let answers: Response[] = [];
 const asked: string[] = [];
 

@@ -76,7 +76,10 @@ export function usePages<T>(path: string | null): Pages<T> {
     if (request.current || of !== path || !pages.at(-1)?.next) return;
     void load(pages.length + 1, pages);
   }, [load, path]);
-  const all = useCallback(async () => (path === null ? [] : (await fetchPages<T>(path, MOST_PAGES, [])).flatMap((page) => page.items)), [path]);
+  const all = useCallback(
+    async () => (path === null ? [] : (await fetchPages<T>(path, MOST_PAGES, [])).flatMap((page) => page.items)),
+    [path],
+  );
   const items = useMemo(() => state.pages.flatMap((page) => page.items), [state.pages]);
   return {
     items,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a view asks and acts: useQuery for what it shows, useAction for what a button does. Lists with a cursor: pages.ts.
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { NOTHING, reload, snapshotOf, watch, type Snapshot } from "./cache";
+import { NOTHING, reload, type Snapshot, snapshotOf, watch } from "./cache";
 import { asProblem, type Problem } from "./problem";
 
 export { invalidate } from "./cache";

@@ -76,7 +76,10 @@ export function parseDuration(given: string): number | null {
   const compact = given.toLowerCase().replace(/[\s\u202f\u00a0]/g, "");
   if (!/^(?:\d+(?:\.\d+)?(?:d|h|min|m|s))+$/.test(compact)) return null;
   const sizes: Record<string, number> = { d: 86_400, h: 3_600, min: 60, m: 60, s: 1 };
-  return [...compact.matchAll(/(\d+(?:\.\d+)?)(d|h|min|m|s)/g)].reduce((sum, [, digits, unit = "s"]) => sum + Number(digits) * (sizes[unit] ?? 1), 0);
+  return [...compact.matchAll(/(\d+(?:\.\d+)?)(d|h|min|m|s)/g)].reduce(
+    (sum, [, digits, unit = "s"]) => sum + Number(digits) * (sizes[unit] ?? 1),
+    0,
+  );
 }
 
 /** For <input type="datetime-local" step="1">, which knows local time without a zone. */

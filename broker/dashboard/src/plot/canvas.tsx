@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A canvas as large as its place, sharp on every screen, in the colours of the theme: the base of Gantt and map.
-import { useEffect, useRef, type HTMLAttributes, type ReactNode } from "react";
-import { useColours, type Colours } from "./colours";
+import { type HTMLAttributes, type ReactNode, useEffect, useRef } from "react";
+import { type Colours, useColours } from "./colours";
 import "./plot.css";
 
 export interface Surface {

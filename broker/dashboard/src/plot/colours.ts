@@ -3,7 +3,26 @@
 import { useMemo } from "react";
 import { useShownTheme } from "../theme";
 
-const NAMES = ["ground", "surface", "raised", "text", "muted", "line", "edge", "accent", "good", "warn", "bad", "busy", "idle", "good-ground", "warn-ground", "bad-ground", "busy-ground", "idle-ground"] as const;
+const NAMES = [
+  "ground",
+  "surface",
+  "raised",
+  "text",
+  "muted",
+  "line",
+  "edge",
+  "accent",
+  "good",
+  "warn",
+  "bad",
+  "busy",
+  "idle",
+  "good-ground",
+  "warn-ground",
+  "bad-ground",
+  "busy-ground",
+  "idle-ground",
+] as const;
 type Name = (typeof NAMES)[number];
 
 export interface Colours extends Readonly<Record<Name, string>> {
@@ -30,7 +49,10 @@ function resolve(): Colours {
   const heats = Array.from({ length: HEAT }, (_, index) => computed(`heat-${index}`));
   const font = getComputedStyle(document.body).fontFamily;
   probe.remove();
-  const byToken = new Map<string, string>([...Object.entries(named), ...series.map((colour, index): [string, string] => [`series-${index}`, colour])]);
+  const byToken = new Map<string, string>([
+    ...Object.entries(named),
+    ...series.map((colour, index): [string, string] => [`series-${index}`, colour]),
+  ]);
   return {
     ...named,
     series,

@@ -20,7 +20,14 @@ export interface Pen {
 }
 
 /** Draws the steps from index `begin` up to and without `end`; the last holds until pixel `right`. NaN lifts the pen. */
-export function drawSteps(x: ArrayLike<number>, y: ArrayLike<number>, [begin, end]: readonly [number, number], right: number, map: Mapping, pen: Pen): void {
+export function drawSteps(
+  x: ArrayLike<number>,
+  y: ArrayLike<number>,
+  [begin, end]: readonly [number, number],
+  right: number,
+  map: Mapping,
+  pen: Pen,
+): void {
   const { x0, xScale, y0, yScale } = map;
   let down = false;
   let out = 0; // y of the step that holds

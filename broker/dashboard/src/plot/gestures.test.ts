@@ -23,7 +23,11 @@ it("knows its keys", () => {
 
 it("names the day once", () => {
   const midnight = new Date(2026, 0, 2).getTime() / 1000;
-  expect(timeLabels([midnight - 3600, midnight, midnight + 3600], 3600)).toEqual(["23:00\n2026-01-01", "00:00\n2026-01-02", "01:00"]);
+  expect(timeLabels([midnight - 3600, midnight, midnight + 3600], 3600)).toEqual([
+    "23:00\n2026-01-01",
+    "00:00\n2026-01-02",
+    "01:00",
+  ]);
   expect(timeLabels([midnight], 86_400)).toEqual(["2026-01-02"]);
   expect(timeLabels([midnight + 0.5], 0.5)).toEqual(["00:00:00.500\n2026-01-02"]);
 });

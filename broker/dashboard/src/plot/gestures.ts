@@ -47,7 +47,8 @@ export function gestures(area: HTMLElement, plot: () => Gestured): () => void {
     event.preventDefault();
     const { range, bounds, timeAt, show } = plot();
     const [from, to] = range();
-    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) show(moved([from, to], (event.deltaX / area.clientWidth) * (to - from), bounds()));
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      show(moved([from, to], (event.deltaX / area.clientWidth) * (to - from), bounds()));
     else show(zoomed([from, to], WHEEL_STEP ** event.deltaY, timeAt(leftOf(event)), bounds()));
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grip of a line that can be moved in time, such as a deadline on gamma(t).
-import { useRef, type KeyboardEvent, type PointerEvent } from "react";
+import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import type uPlot from "uplot";
 import { local, utc } from "../format/time";
 import type { Range } from "./gestures";

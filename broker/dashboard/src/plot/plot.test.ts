@@ -74,7 +74,11 @@ describe("stack", () => {
   });
 
   it("keeps the largest and adds up the others", () => {
-    const series = [1, 30, 2, 20].map((value, index) => ({ key: `k${index}`, label: `l${index}`, values: Float64Array.of(value, value) }));
+    const series = [1, 30, 2, 20].map((value, index) => ({
+      key: `k${index}`,
+      label: `l${index}`,
+      values: Float64Array.of(value, value),
+    }));
     const kept = top(series, 2, [0, 10]);
     expect(kept.map((one) => one.label)).toEqual(["l1", "l3", "2 others"]);
     expect([...kept[2]!.values]).toEqual([3, 3]);

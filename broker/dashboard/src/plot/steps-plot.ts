@@ -5,8 +5,8 @@ import "uplot/dist/uPlot.min.css";
 import { stepAt } from "./align";
 import { axes, type Unit } from "./axes";
 import type { Colours } from "./colours";
-import { gestures, keyed, within, type Range } from "./gestures";
-import { paintBands, paintLines, stepPaths, type Band, type Line } from "./painting";
+import { gestures, keyed, type Range, within } from "./gestures";
+import { type Band, type Line, paintBands, paintLines, stepPaths } from "./painting";
 import { stacked } from "./stack";
 
 export interface Series {
@@ -166,7 +166,12 @@ export class StepsPlot {
       return;
     }
     const time = this.u.posToVal(left, "x");
-    this.shown.onHover?.({ time, index: stepAt(this.shown.x, time), x: left + this.u.over.offsetLeft, y: top + this.u.over.offsetTop });
+    this.shown.onHover?.({
+      time,
+      index: stepAt(this.shown.x, time),
+      x: left + this.u.over.offsetLeft,
+      y: top + this.u.over.offsetTop,
+    });
   }
 
   /** The cursor to the next change point, for those who have no pointer. */
@@ -177,7 +182,8 @@ export class StepsPlot {
     const at = stepAt(x, time);
     const next = x[by > 0 ? at + 1 : Math.max(0, x[at] === time ? at - 1 : at)];
     if (next === undefined) return;
-    if (next < this.range[0] || next > this.range[1]) this.show([next - (this.range[1] - this.range[0]) / 2, next + (this.range[1] - this.range[0]) / 2]);
+    if (next < this.range[0] || next > this.range[1])
+      this.show([next - (this.range[1] - this.range[0]) / 2, next + (this.range[1] - this.range[0]) / 2]);
     // A pixel behind the change, where the new value holds.
     this.u.setCursor({ left: this.u.valToPos(next, "x") + (by > 0 ? 1 : -1), top: this.u.over.clientHeight / 2 });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native <dialog>: it keeps the focus inside, closes with Escape, and gives the focus back to what opened it.
-import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import type { Problem } from "../api/problem";
 import { Button } from "./button";
 import "./dialog.css";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs with a label, a hint and an error that belong together for every reader.
-import { useEffect, useId, useRef, useState, type InputHTMLAttributes, type ReactNode } from "react";
+import { type InputHTMLAttributes, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import "./field.css";
 import { Icon } from "./icons";
 
@@ -48,7 +48,16 @@ interface TextFieldProps extends FieldProps, InputProps {
 export function TextField({ label, hint, error, value, onChange, ...rest }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
-      {(wired) => <input type="text" autoComplete="off" {...rest} {...wired} value={value} onChange={(event) => onChange(event.target.value)} />}
+      {(wired) => (
+        <input
+          type="text"
+          autoComplete="off"
+          {...rest}
+          {...wired}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
     </Field>
   );
 }
@@ -93,7 +102,14 @@ export function CheckField({ label, hint, checked, onChange, disabled }: CheckFi
   const id = useId();
   return (
     <div className="field check">
-      <input id={id} type="checkbox" checked={checked} disabled={disabled} aria-describedby={hint ? `${id}-hint` : undefined} onChange={(event) => onChange(event.target.checked)} />
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+        onChange={(event) => onChange(event.target.checked)}
+      />
       <label htmlFor={id}>{label}</label>
       {hint && (
         <div className="field-hint" id={`${id}-hint`}>

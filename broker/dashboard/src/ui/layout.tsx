@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a page is laid out with: its head, cards, figures and facts.
-import { useEffect, useId, type ReactNode } from "react";
+import { type ReactNode, useEffect, useId } from "react";
 import { Link } from "../router";
 import { Icon } from "./icons";
 import "./layout.css";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers as people read them; the exact value, and UTC, when the pointer rests on them.
-import { duration, iso, local, relative, utc, type Instant } from "../format/time";
+import { duration, type Instant, iso, local, relative, utc } from "../format/time";
 import { exact, rate, share, volume } from "../format/units";
 import { useNow } from "../format/use-now";
 import "./quantities.css";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs for rates, volumes, durations and instants: people write "10G" and "2h", the API gets integers and RFC 3339.
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { duration, fromInput, parseDuration, relative, toInput, utc } from "../format/time";
 import { exact, parseRate, parseVolume, rate, volume } from "../format/units";
 import { Field, type FieldProps } from "./field";
@@ -41,7 +41,18 @@ function QuantityField({ kind, label, hint, error, value, onChange, ...rest }: Q
   const meaning: ReactNode = value !== null && !unreadable && text !== kind.format(value) ? `= ${kind.format(value)}` : hint;
   return (
     <Field label={label} hint={meaning} error={unreadable ? `Cannot be read; write for example ${kind.example}` : error}>
-      {(wired) => <input type="text" inputMode="text" autoComplete="off" placeholder={kind.example} {...rest} {...wired} value={text} onChange={(event) => type(event.target.value)} />}
+      {(wired) => (
+        <input
+          type="text"
+          inputMode="text"
+          autoComplete="off"
+          placeholder={kind.example}
+          {...rest}
+          {...wired}
+          value={text}
+          onChange={(event) => type(event.target.value)}
+        />
+      )}
     </Field>
   );
 }
@@ -65,7 +76,16 @@ export function TimeField({ label, hint, error, value, onChange, ...rest }: Time
   const meaning = value === null ? hint : `${utc(value)} · ${relative(value)}`;
   return (
     <Field label={label} hint={meaning} error={error}>
-      {(wired) => <input type="datetime-local" step="1" {...rest} {...wired} value={value === null ? "" : toInput(value)} onChange={(event) => onChange(fromInput(event.target.value))} />}
+      {(wired) => (
+        <input
+          type="datetime-local"
+          step="1"
+          {...rest}
+          {...wired}
+          value={value === null ? "" : toInput(value)}
+          onChange={(event) => onChange(fromInput(event.target.value))}
+        />
+      )}
     </Field>
   );
 }

@@ -48,7 +48,19 @@ export function Loading({ label = "Loading" }: { label?: string }) {
   );
 }
 
-function Box({ icon, title, children, action, role }: { icon: IconName; title: string; children?: ReactNode; action?: ReactNode; role?: "alert" }) {
+function Box({
+  icon,
+  title,
+  children,
+  action,
+  role,
+}: {
+  icon: IconName;
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+  role?: "alert";
+}) {
   return (
     <div className={`state ${icon}`} role={role}>
       <Icon name={icon} />

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of every list: sorted here or by the server, ten thousand rows without a stutter, and saved as CSV or JSON.
-import { useMemo, useRef, useState, type ReactNode } from "react";
+import { type ReactNode, useMemo, useRef, useState } from "react";
 import { Button } from "./button";
-import { save, toCsv, toJson, type Cell } from "./export";
+import { type Cell, save, toCsv, toJson } from "./export";
 import { Icon } from "./icons";
 import { descends, sorted, sortName, toggled } from "./sorting";
 import "./table.css";
-import { toast } from "./toast";
 import { asProblem } from "../api/problem";
+import { toast } from "./toast";
 import { useRows } from "./use-rows";
 
 export interface Column<R> {
@@ -70,7 +70,14 @@ export function Table<R>(props: TableProps<R>) {
           <Export name={name} caption={caption} columns={columns} rows={ordered} all={more ? all : undefined} />
         </div>
       </div>
-      <div ref={box} className="table-box" role="region" aria-label={caption} tabIndex={0} style={height ? { maxHeight: height } : undefined}>
+      <div
+        ref={box}
+        className="table-box"
+        role="region"
+        aria-label={caption}
+        tabIndex={0}
+        style={height ? { maxHeight: height } : undefined}
+      >
         <table aria-rowcount={more ? -1 : ordered.length + 1}>
           <caption className="unseen">{caption}</caption>
           <colgroup>
@@ -119,7 +126,12 @@ function Header<R>({ column, sort, onSort }: { column: Column<R>; sort: string |
   const active = name !== undefined && sort !== undefined && sortName(sort) === name;
   const down = active && descends(sort);
   return (
-    <th scope="col" className={column.align} title={column.hint} aria-sort={active ? (down ? "descending" : "ascending") : undefined}>
+    <th
+      scope="col"
+      className={column.align}
+      title={column.hint}
+      aria-sort={active ? (down ? "descending" : "ascending") : undefined}
+    >
       {name === undefined ? (
         column.title
       ) : (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tabs with one stop for the Tab key; arrow keys, Home and End go between them.
-import { useRef, type KeyboardEvent, type ReactNode } from "react";
+import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import "./tabs.css";
 
 interface TabsProps<T extends string> {

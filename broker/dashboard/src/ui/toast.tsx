@@ -57,7 +57,12 @@ function Shown({ toast: { id, text, tone, action } }: { toast: Toast }) {
     const timer = setTimeout(() => dismiss(id), STAYS_MS);
     return () => clearTimeout(timer);
   }, [id, held, tone]);
-  const hold = { onMouseEnter: () => setHeld(true), onMouseLeave: () => setHeld(false), onFocus: () => setHeld(true), onBlur: () => setHeld(false) };
+  const hold = {
+    onMouseEnter: () => setHeld(true),
+    onMouseLeave: () => setHeld(false),
+    onFocus: () => setHeld(true),
+    onBlur: () => setHeld(false),
+  };
   return (
     <div className={`toast ${tone}`} {...hold}>
       <Icon name={tone} />

@@ -4,7 +4,10 @@ import { describe, expect, it } from "vitest";
 import css from "./tokens.css?raw";
 
 const tokens = new Map(
-  [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = "", light = "", dark = ""]) => [name, { light, dark }]),
+  [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name = "", light = "", dark = ""]) => [
+    name,
+    { light, dark },
+  ]),
 );
 
 function luminance(hex: string): number {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rows of a long table are in the document: those on the screen and a screen around them. All rows are equally high.
-import { useEffect, useState, type RefObject } from "react";
+import { type RefObject, useEffect, useState } from "react";
 
 export interface Rows {
   begin: number;

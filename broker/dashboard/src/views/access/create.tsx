@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A form for a new token: for whom, what it may, and until when.
-import { useState, type FormEvent } from "react";
+import { type FormEvent, useState } from "react";
 import { post } from "../../api/client";
 import type { Scope } from "../../api/session";
 import type { NewToken } from "../../api/types";
@@ -67,8 +67,21 @@ export function Create({ onClose, onCreated }: CreateProps) {
         />
         <ScopeFields scopes={scopes} onChange={setScopes} error={tried && missing.scopes ? "Choose at least one" : undefined} />
         <div className="form">
-          <SelectField label="Expires" value={lifetime} onChange={setLifetime} options={LIFETIMES} hint={lifetime === "never" ? "Only for what cannot be given a new one." : undefined} />
-          {lifetime === "at" && <TimeField label="Expires at" value={at} onChange={setAt} error={tried && missing.at ? "Say when" : create.problem?.of("expires")} />}
+          <SelectField
+            label="Expires"
+            value={lifetime}
+            onChange={setLifetime}
+            options={LIFETIMES}
+            hint={lifetime === "never" ? "Only for what cannot be given a new one." : undefined}
+          />
+          {lifetime === "at" && (
+            <TimeField
+              label="Expires at"
+              value={at}
+              onChange={setAt}
+              error={tried && missing.at ? "Say when" : create.problem?.of("expires")}
+            />
+          )}
         </div>
         <Refusal problem={create.problem} />
       </form>
@@ -96,7 +109,13 @@ function ScopeFields({ scopes, onChange, error }: ScopeFieldsProps) {
             hint={means}
             checked={held || by !== undefined}
             disabled={by !== undefined}
-            onChange={(on) => onChange(on ? [...scopes.filter((other) => impliedBy(other, [scope]) === undefined), scope] : scopes.filter((other) => other !== scope))}
+            onChange={(on) =>
+              onChange(
+                on
+                  ? [...scopes.filter((other) => impliedBy(other, [scope]) === undefined), scope]
+                  : scopes.filter((other) => other !== scope),
+              )
+            }
           />
         );
       })}

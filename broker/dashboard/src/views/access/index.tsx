@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may do what: one's own session, and for administrators the tokens.
 import { useState } from "react";
+import { to } from "../../addresses";
 import { signOut, useMay, useSession } from "../../api/session";
 import type { NewToken, Token } from "../../api/types";
 import { useAction, useQuery } from "../../api/use";
-import { to } from "../../addresses";
 import { Answer, Button, Card, Denied, Facts, Link, Refusal, Time, View } from "../../ui";
 import "./access.css";
 import { Create } from "./create";
@@ -34,11 +34,7 @@ export default function Access() {
     >
       <OwnSession />
       <Card title="Tokens">
-        {may("admin") ? (
-          <Answer of={tokens}>{(rows) => <TokenTable tokens={rows} />}</Answer>
-        ) : (
-          <Denied />
-        )}
+        {may("admin") ? <Answer of={tokens}>{(rows) => <TokenTable tokens={rows} />}</Answer> : <Denied />}
       </Card>
       {creating && <Create onClose={() => setCreating(false)} onCreated={created} />}
       {made && <Secret token={made} onClose={() => setMade(undefined)} />}
@@ -64,10 +60,19 @@ function OwnSession() {
           ["Signed in with the token", session.name],
           ["May", <Scopes key="may" of={session.scopes} />],
           ["Ends", session.expires && <Time at={session.expires} />],
-          ["What I did", may("operate") ? <Link key="did" to={`${to.audit()}?actor=${encodeURIComponent(session.id)}`}>In the audit log</Link> : null],
+          [
+            "What I did",
+            may("operate") ? (
+              <Link key="did" to={`${to.audit()}?actor=${encodeURIComponent(session.id)}`}>
+                In the audit log
+              </Link>
+            ) : null,
+          ],
         ]}
       />
-      <p className="muted">The session ends by itself at that time, an hour after the last page of it was closed, and with its token.</p>
+      <p className="muted">
+        The session ends by itself at that time, an hour after the last page of it was closed, and with its token.
+      </p>
       <Refusal problem={leave.problem} />
     </Card>
   );

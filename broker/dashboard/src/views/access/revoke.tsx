@@ -28,7 +28,16 @@ export function Revoke({ token, all, onClose }: RevokeProps) {
     onClose();
   };
   return (
-    <Confirm open danger title={`Revoke ${token.name}?`} verb="Revoke token" busy={revoke.busy} problem={revoke.problem} onClose={onClose} onConfirm={() => void confirm()}>
+    <Confirm
+      open
+      danger
+      title={`Revoke ${token.name}?`}
+      verb="Revoke token"
+      busy={revoke.busy}
+      problem={revoke.problem}
+      onClose={onClose}
+      onConfirm={() => void confirm()}
+    >
       <Facts
         items={[
           ["May", <Scopes key="may" of={token.scopes} />],

@@ -17,9 +17,24 @@ export function Secret({ token, onClose }: { token: NewToken; onClose: () => voi
         </Button>
       }
     >
-      <Notice tone="warn">This is the only time that the secret is shown. The broker keeps nothing but its hash: what is lost is replaced, not found again.</Notice>
+      <Notice tone="warn">
+        This is the only time that the secret is shown. The broker keeps nothing but its hash: what is lost is replaced, not found
+        again.
+      </Notice>
       <div className="secret">
-        <Field label="Secret">{(wired) => <input {...wired} data-first className="mono" readOnly value={token.token ?? ""} spellCheck={false} onFocus={(event) => event.target.select()} />}</Field>
+        <Field label="Secret">
+          {(wired) => (
+            <input
+              {...wired}
+              data-first
+              className="mono"
+              readOnly
+              value={token.token ?? ""}
+              spellCheck={false}
+              onFocus={(event) => event.target.select()}
+            />
+          )}
+        </Field>
         <Copy text={token.token ?? ""} label="Copy secret" />
       </div>
       <Facts

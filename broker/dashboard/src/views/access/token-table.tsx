@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every token that there is and was: who has it, what it may, when it was used, and the way to end it.
 import { useMemo, useState } from "react";
+import { to } from "../../addresses";
 import { useMay, useSession } from "../../api/session";
 import type { Token } from "../../api/types";
 import { exact } from "../../format/units";
 import { useNow } from "../../format/use-now";
-import { to } from "../../addresses";
-import { Button, Choice, Link, SearchField, Table, Tag, Time, type Column } from "../../ui";
+import { Button, Choice, type Column, Link, SearchField, Table, Tag, Time } from "../../ui";
 import { oneOf, text, useUrlState } from "../../url-state";
 import { Revoke } from "./revoke";
 import { Scopes } from "./scopes";
-import { limitsOf, validity, VALIDITY, works } from "./tokens";
+import { limitsOf, VALIDITY, validity, works } from "./tokens";
 
 const SHOWN = [
   { value: "people", label: "People and programs" },
@@ -62,14 +62,64 @@ function found(token: Token, search: string): boolean {
 
 function columnsOf(now: Date, own: string, operator: boolean, end: (token: Token) => void): Column<Token>[] {
   return [
-    { key: "name", title: "Name", sort: true, width: "18rem", value: (token) => token.name, show: (token) => <Name token={token} own={own} operator={operator} /> },
-    { key: "scopes", title: "May", width: "11rem", value: (token) => token.scopes.join(" "), show: (token) => <Scopes of={token.scopes} /> },
-    { key: "state", title: "State", sort: true, width: "8.5rem", value: (token) => VALIDITY[validity(token, now)].word, show: (token) => <State token={token} now={now} /> },
-    { key: "last_used", title: "Last used", sort: true, hint: "To a minute", value: (token) => token.last_used, show: (token) => (token.last_used ? <Time at={token.last_used} relative /> : "Never") },
-    { key: "expires", title: "Expires", sort: true, value: (token) => token.expires, show: (token) => (token.expires ? <Time at={token.expires} /> : "Never") },
+    {
+      key: "name",
+      title: "Name",
+      sort: true,
+      width: "18rem",
+      value: (token) => token.name,
+      show: (token) => <Name token={token} own={own} operator={operator} />,
+    },
+    {
+      key: "scopes",
+      title: "May",
+      width: "11rem",
+      value: (token) => token.scopes.join(" "),
+      show: (token) => <Scopes of={token.scopes} />,
+    },
+    {
+      key: "state",
+      title: "State",
+      sort: true,
+      width: "8.5rem",
+      value: (token) => VALIDITY[validity(token, now)].word,
+      show: (token) => <State token={token} now={now} />,
+    },
+    {
+      key: "last_used",
+      title: "Last used",
+      sort: true,
+      hint: "To a minute",
+      value: (token) => token.last_used,
+      show: (token) => (token.last_used ? <Time at={token.last_used} relative /> : "Never"),
+    },
+    {
+      key: "expires",
+      title: "Expires",
+      sort: true,
+      value: (token) => token.expires,
+      show: (token) => (token.expires ? <Time at={token.expires} /> : "Never"),
+    },
     { key: "created", title: "Created", sort: true, value: (token) => token.created, show: (token) => <Time at={token.created} /> },
-    { key: "sessions", title: "Sessions", sort: true, align: "end", width: "7.5rem", hint: "Of this page, open now", value: (token) => token.sessions },
-    { key: "transfers", title: "Transfers", sort: true, align: "end", width: "7.5rem", hint: "Live ones that were booked with it, and how many it may have", value: (token) => token.transfers, show: (token) => <Share token={token} /> },
+    {
+      key: "sessions",
+      title: "Sessions",
+      sort: true,
+      align: "end",
+      width: "7.5rem",
+      hint: "Of this page, open now",
+      value: (token) => token.sessions,
+    },
+    {
+      key: "transfers",
+      title: "Transfers",
+      sort: true,
+      align: "end",
+      width: "7.5rem",
+      hint: "Live ones that were booked with it, and how many it may have",
+      value: (token) => token.transfers,
+      show: (token) => <Share token={token} />,
+    },
     {
       key: "revoke",
       title: "Revoke",
@@ -87,7 +137,14 @@ function columnsOf(now: Date, own: string, operator: boolean, end: (token: Token
 }
 
 function Name({ token, own, operator }: { token: Token; own: string; operator: boolean }) {
-  const named = token.host !== null ? <Link to={to.host(token.host)}>{token.name}</Link> : operator ? <Link to={`${to.audit()}?actor=${encodeURIComponent(token.id)}`}>{token.name}</Link> : token.name;
+  const named =
+    token.host !== null ? (
+      <Link to={to.host(token.host)}>{token.name}</Link>
+    ) : operator ? (
+      <Link to={`${to.audit()}?actor=${encodeURIComponent(token.id)}`}>{token.name}</Link>
+    ) : (
+      token.name
+    );
   return (
     <span title={token.host !== null ? token.name : `${token.name}: ${operator ? "what was done with it" : token.id}`}>
       {named} {token.id === own && <span className="muted">(you)</span>}

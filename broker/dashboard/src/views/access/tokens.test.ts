@@ -6,7 +6,16 @@ import { consequences, impliedBy, limitsOf, validity } from "./tokens";
 const NOW = new Date("2026-01-01T00:00:00Z");
 
 function token(given: Partial<Token> = {}): Token {
-  const plain = { id: "tok_1", name: "robot", scopes: ["read"], host: null, created: "2025-01-01T00:00:00Z", expires: null, revoked: null, last_used: null };
+  const plain = {
+    id: "tok_1",
+    name: "robot",
+    scopes: ["read"],
+    host: null,
+    created: "2025-01-01T00:00:00Z",
+    expires: null,
+    revoked: null,
+    last_used: null,
+  };
   return { ...plain, sessions: 0, transfers: 0, limits: {}, revision: 1, ...given };
 }
 
@@ -16,7 +25,11 @@ test("limits say what a token may have, and has where that is counted", () => {
     priority: { value: 100, default: true, used: null },
     jobs: { value: null, default: false, used: 0 },
   };
-  expect(limitsOf(token({ limits }))).toEqual(["Open transfers: 12 of 50\u202f000", "Highest priority: 100", "Jobs: 0 of no limit"]);
+  expect(limitsOf(token({ limits }))).toEqual([
+    "Open transfers: 12 of 50\u202f000",
+    "Highest priority: 100",
+    "Jobs: 0 of no limit",
+  ]);
 });
 
 test("a token ends when it is revoked, or at its time, and says so a week before", () => {
@@ -34,7 +47,8 @@ test("a scope that another one includes is known", () => {
 });
 
 describe("what revoking breaks", () => {
-  const texts = (one: Token, all: Token[] = [one, token({ id: "tok_2", scopes: ["admin"] })], own = "tok_2") => consequences(one, all, own, NOW).map(({ text }) => text);
+  const texts = (one: Token, all: Token[] = [one, token({ id: "tok_2", scopes: ["admin"] })], own = "tok_2") =>
+    consequences(one, all, own, NOW).map(({ text }) => text);
 
   test("a program's token, and what it booked", () => {
     expect(texts(token({ transfers: 2 }))).toEqual([
@@ -45,7 +59,10 @@ describe("what revoking breaks", () => {
 
   test("one's own token: the session that asks is not counted twice", () => {
     const own = token({ sessions: 2 });
-    expect(texts(own, undefined, own.id).slice(0, 2)).toEqual(["You are signed in with it: you are signed out at once.", "1 other session of this page, signed in with it, ends."]);
+    expect(texts(own, undefined, own.id).slice(0, 2)).toEqual([
+      "You are signed in with it: you are signed out at once.",
+      "1 other session of this page, signed in with it, ends.",
+    ]);
   });
 
   test("the last administrator, where another one has expired", () => {

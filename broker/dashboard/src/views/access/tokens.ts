@@ -10,11 +10,19 @@ import type { Tone } from "../../ui";
 export const SCOPES: readonly { scope: Scope; word: string; means: string }[] = [
   { scope: "read", word: "Read", means: "See the network, transfers, hosts and jobs, and ask for quotes. Changes nothing." },
   { scope: "submit", word: "Submit", means: "Book transfers; change, pause and cancel its own. Includes Read." },
-  { scope: "operate", word: "Operate", means: "Links, windows, hosts, everybody's transfers, plans, the audit log. Includes Submit." },
+  {
+    scope: "operate",
+    word: "Operate",
+    means: "Links, windows, hosts, everybody's transfers, plans, the audit log. Includes Submit.",
+  },
   { scope: "admin", word: "Admin", means: "Make and revoke tokens. Includes Read, but not Operate." },
 ];
 
-export const AGENT = { scope: "agent" as const, word: "Agent", means: "An agent's own: it speaks for its host and can do nothing else." };
+export const AGENT = {
+  scope: "agent" as const,
+  word: "Agent",
+  means: "An agent's own: it speaks for its host and can do nothing else.",
+};
 
 export const scopeOf = (scope: string) => SCOPES.find((one) => one.scope === scope) ?? AGENT;
 
@@ -70,15 +78,23 @@ export function consequences(token: Token, all: readonly Token[], own: string, n
   }
   if (token.id === own) stops("You are signed in with it: you are signed out at once.");
   const theirs = token.sessions - (token.id === own ? 1 : 0);
-  if (theirs > 0) stops(`${theirs} other ${theirs === 1 ? "session" : "sessions"} of this page, signed in with it, ${theirs === 1 ? "ends" : "end"}.`);
+  if (theirs > 0)
+    stops(
+      `${theirs} other ${theirs === 1 ? "session" : "sessions"} of this page, signed in with it, ${theirs === 1 ? "ends" : "end"}.`,
+    );
   if (token.host !== null) {
-    stops(`The agent on ${token.host} can no longer reach the broker: it sends by the schedule that it has, then at the fallback rate. The host must be enrolled again.`);
+    stops(
+      `The agent on ${token.host} can no longer reach the broker: it sends by the schedule that it has, then at the fallback rate. The host must be enrolled again.`,
+    );
   } else {
     stops("Every program and script that uses it is refused (401) from now on.");
   }
   if (token.transfers > 0) {
     const many = token.transfers > 1;
-    found.push({ bad: false, text: `${token.transfers} live ${many ? "transfers that were" : "transfer that was"} booked with it ${many ? "go" : "goes"} on as booked; only operators can change ${many ? "them" : "it"} afterwards.` });
+    found.push({
+      bad: false,
+      text: `${token.transfers} live ${many ? "transfers that were" : "transfer that was"} booked with it ${many ? "go" : "goes"} on as booked; only operators can change ${many ? "them" : "it"} afterwards.`,
+    });
   }
   return found;
 }

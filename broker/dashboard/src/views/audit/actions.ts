@@ -3,8 +3,28 @@
 
 export const ACTIONS: Record<string, readonly string[]> = {
   transfer: [
-    "admitted", "committed", "started", "finished", "failed", "canceled", "expired", "changed", "paused", "resumed", "rebooked", "replanned", "released",
-    "pulled_forward", "preempted", "displacing", "delayed", "handed_over", "moved_up", "rechained", "unchained", "signal",
+    "admitted",
+    "committed",
+    "started",
+    "finished",
+    "failed",
+    "canceled",
+    "expired",
+    "changed",
+    "paused",
+    "resumed",
+    "rebooked",
+    "replanned",
+    "released",
+    "pulled_forward",
+    "preempted",
+    "displacing",
+    "delayed",
+    "handed_over",
+    "moved_up",
+    "rechained",
+    "unchained",
+    "signal",
   ],
   link: ["created", "changed", "deleted"],
   node: ["changed"],
@@ -17,4 +37,6 @@ export const ACTIONS: Record<string, readonly string[]> = {
 }; // prettier-ignore
 
 /** Every action as the log writes it, those of one kind together. */
-export const ALL_ACTIONS: readonly string[] = Object.entries(ACTIONS).flatMap(([kind, verbs]) => verbs.map((verb) => `${kind}.${verb}`));
+export const ALL_ACTIONS: readonly string[] = Object.entries(ACTIONS).flatMap(([kind, verbs]) =>
+  verbs.map((verb) => `${kind}.${verb}`),
+);

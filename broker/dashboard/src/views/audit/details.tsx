@@ -27,7 +27,12 @@ export function Details({ of, onClose }: { of: BrokerEvent; onClose: () => void 
       <Facts
         items={[
           ["At", <Time key="at" at={of.at} />],
-          ["By", <span key="by" title={of.actor}>{actorName(of)}</span>],
+          [
+            "By",
+            <span key="by" title={of.actor}>
+              {actorName(of)}
+            </span>,
+          ],
           [kindName(of.subject_kind), <Subject key="subject" of={of} />],
         ]}
       />
@@ -44,8 +49,14 @@ export function Difference({ before, after }: Pick<BrokerEvent, "before" | "afte
   if (rows.length === 0) return <p className="muted">The log keeps nothing more of it.</p>;
   return (
     <>
-      {changed.length < rows.length && <CheckField label={`Also what stayed (${rows.length - changed.length})`} checked={all} onChange={setAll} />}
-      {changed.length === 0 && !all ? <p className="muted">No field that the log keeps is different.</p> : <Sides rows={all ? rows : changed} before={before !== null} after={after !== null} />}
+      {changed.length < rows.length && (
+        <CheckField label={`Also what stayed (${rows.length - changed.length})`} checked={all} onChange={setAll} />
+      )}
+      {changed.length === 0 && !all ? (
+        <p className="muted">No field that the log keeps is different.</p>
+      ) : (
+        <Sides rows={all ? rows : changed} before={before !== null} after={after !== null} />
+      )}
     </>
   );
 }
@@ -68,10 +79,26 @@ function Sides({ rows, before, after }: { rows: readonly Row[]; before: boolean;
               {fieldName(row.field)}
             </th>
             {before && (
-              <td>{row.changed && after ? <del><Value field={row.field} of={row.before} /></del> : <Value field={row.field} of={row.before} />}</td>
+              <td>
+                {row.changed && after ? (
+                  <del>
+                    <Value field={row.field} of={row.before} />
+                  </del>
+                ) : (
+                  <Value field={row.field} of={row.before} />
+                )}
+              </td>
             )}
             {after && (
-              <td>{row.changed && before ? <ins><Value field={row.field} of={row.after} /></ins> : <Value field={row.field} of={row.after} />}</td>
+              <td>
+                {row.changed && before ? (
+                  <ins>
+                    <Value field={row.field} of={row.after} />
+                  </ins>
+                ) : (
+                  <Value field={row.field} of={row.after} />
+                )}
+              </td>
             )}
           </tr>
         ))}

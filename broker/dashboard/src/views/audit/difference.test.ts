@@ -27,7 +27,12 @@ test("a line of the table begins with the state and leaves the counter out", () 
 });
 
 test("fields are words, and values have units", () => {
-  expect(["rate_max_bps", "volume_bytes", "reason.limited_by", "duration_s"].map(fieldName)).toEqual(["Rate max", "Volume", "Reason: limited by", "Duration"]);
+  expect(["rate_max_bps", "volume_bytes", "reason.limited_by", "duration_s"].map(fieldName)).toEqual([
+    "Rate max",
+    "Volume",
+    "Reason: limited by",
+    "Duration",
+  ]);
   expect(unitOf("bps", 5)).toBe("rate");
   expect(unitOf("bytes_done", 5)).toBe("volume");
   expect(unitOf("slot_us", 1)).toBe("microseconds");

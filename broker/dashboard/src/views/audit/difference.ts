@@ -16,7 +16,12 @@ export function difference(before: Document, after: Document): Row[] {
   const was = flat(before);
   const is = flat(after);
   const fields = [...new Set([...was.keys(), ...is.keys()])];
-  const rows = fields.map((field) => ({ field, before: was.get(field), after: is.get(field), changed: was.get(field) !== is.get(field) }));
+  const rows = fields.map((field) => ({
+    field,
+    before: was.get(field),
+    after: is.get(field),
+    changed: was.get(field) !== is.get(field),
+  }));
   // What changed first, each part in the order in which it was written.
   return [...rows.filter((row) => row.changed), ...rows.filter((row) => !row.changed)];
 }

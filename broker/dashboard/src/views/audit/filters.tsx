@@ -3,9 +3,9 @@
 import type { BrokerEvent } from "../../api/types";
 import { actionName } from "../../format/names";
 import { Button, Icon, SearchField, SelectField, TimeField } from "../../ui";
-import { maybeText, type AuditState } from "./state";
 import { ACTIONS, ALL_ACTIONS } from "./actions";
 import { actorName, kindName, subjectName } from "./names";
+import { type AuditState, maybeText } from "./state";
 
 interface FiltersProps {
   state: AuditState;
@@ -28,7 +28,12 @@ export function Filters({ state, onChange, known }: FiltersProps) {
           options={[anything, ...Object.keys(ACTIONS).map((kind) => ({ value: kind, label: kindName(kind) }))]}
           onChange={(kind) => onChange({ kind, action: "" })}
         />
-        <SelectField label="What happened" value={state.action} options={[anything, ...actions.map((action) => ({ value: action, label: actionName(action) }))]} onChange={(action) => onChange({ action })} />
+        <SelectField
+          label="What happened"
+          value={state.action}
+          options={[anything, ...actions.map((action) => ({ value: action, label: actionName(action) }))]}
+          onChange={(action) => onChange({ action })}
+        />
         <TimeField label="From" value={maybeText(state.from)} onChange={(from) => onChange({ from: from ?? "" })} />
         <TimeField label="To" value={maybeText(state.to)} onChange={(to) => onChange({ to: to ?? "" })} />
       </div>
@@ -44,7 +49,9 @@ function Chosen({ state, onChange, known }: FiltersProps) {
   return (
     <div className="row">
       {state.actor && <Drop label={`By ${actorName(by)}`} onDrop={() => onChange({ actor: "" })} />}
-      {state.subject && <Drop label={`About ${about ? subjectName(about) : state.subject}`} onDrop={() => onChange({ subject: "" })} />}
+      {state.subject && (
+        <Drop label={`About ${about ? subjectName(about) : state.subject}`} onDrop={() => onChange({ subject: "" })} />
+      )}
     </div>
   );
 }

@@ -5,14 +5,14 @@ import { usePages } from "../../api/pages";
 import { useMay } from "../../api/session";
 import type { BrokerEvent } from "../../api/types";
 import { actionName } from "../../format/names";
-import { Answer, Button, Denied, Empty, Table, Time, View, type Column } from "../../ui";
+import { Answer, Button, type Column, Denied, Empty, Table, Time, View } from "../../ui";
 import { useUrlState } from "../../url-state";
 import "./audit.css";
 import { Details } from "./details";
 import { changes, fieldName } from "./difference";
 import { Filters } from "./filters";
 import { actorName, kindName, Subject, subjectName } from "./names";
-import { question, STATE, type AuditState } from "./state";
+import { type AuditState, question, STATE } from "./state";
 import { Value } from "./value";
 
 export default function Audit() {
@@ -64,13 +64,31 @@ function columnsOf(by: (actor: string) => void, open: (event: BrokerEvent) => vo
       width: "11rem",
       value: actorName,
       show: (event) => (
-        <Button kind="quiet" className="audit-by" title={event.actor} aria-label={`By ${actorName(event)}: show only these`} onClick={() => by(event.actor)}>
+        <Button
+          kind="quiet"
+          className="audit-by"
+          title={event.actor}
+          aria-label={`By ${actorName(event)}: show only these`}
+          onClick={() => by(event.actor)}
+        >
           {actorName(event)}
         </Button>
       ),
     },
-    { key: "action", title: "What happened", width: "14rem", value: (event) => event.action, show: (event) => actionName(event.action) },
-    { key: "subject", title: "About", width: "7rem", value: (event) => event.subject, show: (event) => kindName(event.subject_kind) },
+    {
+      key: "action",
+      title: "What happened",
+      width: "14rem",
+      value: (event) => event.action,
+      show: (event) => actionName(event.action),
+    },
+    {
+      key: "subject",
+      title: "About",
+      width: "7rem",
+      value: (event) => event.subject,
+      show: (event) => kindName(event.subject_kind),
+    },
     { key: "subject_name", title: "Name", value: subjectName, show: (event) => <Subject of={event} /> },
     {
       key: "changes",
@@ -85,7 +103,11 @@ function columnsOf(by: (actor: string) => void, open: (event: BrokerEvent) => vo
       align: "end",
       value: (event) => event.id,
       show: (event) => (
-        <Button kind="quiet" aria-label={`Details of ${actionName(event.action)}, ${subjectName(event)}`} onClick={() => open(event)}>
+        <Button
+          kind="quiet"
+          aria-label={`Details of ${actionName(event.action)}, ${subjectName(event)}`}
+          onClick={() => open(event)}
+        >
           Details
         </Button>
       ),
@@ -97,14 +119,16 @@ const MOST_SHOWN = 3;
 
 /** The first few fields of what changed; of what is new or gone the details say more than a line could. */
 function Summary({ of }: { of: BrokerEvent }) {
-  if (of.before === null || of.after === null) return <span className="muted">{of.after === null ? (of.before === null ? "" : "gone") : "new"}</span>;
+  if (of.before === null || of.after === null)
+    return <span className="muted">{of.after === null ? (of.before === null ? "" : "gone") : "new"}</span>;
   const rows = changes(of.before, of.after);
   return (
     <span className="muted">
       {rows.slice(0, MOST_SHOWN).map((row, index) => (
         <span key={row.field}>
           {index > 0 && ", "}
-          {fieldName(row.field).toLowerCase()} <Value field={row.field} of={row.before} /> → <Value field={row.field} of={row.after} />
+          {fieldName(row.field).toLowerCase()} <Value field={row.field} of={row.before} /> →{" "}
+          <Value field={row.field} of={row.after} />
         </span>
       ))}
       {rows.length > MOST_SHOWN && ", …"}

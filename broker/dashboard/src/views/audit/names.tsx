@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who did it and to what, by name, with the way there.
+
+import { to } from "../../addresses";
 import type { BrokerEvent } from "../../api/types";
 import { shortId } from "../../format/names";
-import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 /** Tokens by their name; what is no token ("clock", "agent dtn-a") is its own name. */
@@ -26,7 +27,13 @@ const KINDS: Record<string, string> = {
 export const kindName = (kind: string): string => KINDS[kind] ?? kind;
 
 /** The name that it has or had: from the broker, else from what the event says of it, else its kind and the end of its id. */
-export function subjectName({ subject, subject_name, subject_kind, before, after }: Pick<BrokerEvent, "subject" | "subject_name" | "subject_kind" | "before" | "after">): string {
+export function subjectName({
+  subject,
+  subject_name,
+  subject_kind,
+  before,
+  after,
+}: Pick<BrokerEvent, "subject" | "subject_name" | "subject_kind" | "before" | "after">): string {
   const said = after ?? before ?? {};
   const own = subject_name ?? said.label ?? said.name;
   if (typeof own === "string" && own !== "") return own;

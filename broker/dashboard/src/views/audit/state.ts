@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { url } from "../../api/client";
-import { text, type Codec, type StateOf } from "../../url-state";
+import { type Codec, type StateOf, text } from "../../url-state";
 
 /** RFC 3339, or "" for an open end. */
 const instant = (): Codec<string> => ({ ...text(), read: ([first = ""]) => (Number.isNaN(Date.parse(first)) ? undefined : first) });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import { stateName, Duration, Rate, Time, Volume } from "../../ui";
-import { unitOf, type Value as Plain } from "./difference";
+import { Duration, Rate, stateName, Time, Volume } from "../../ui";
+import { type Value as Plain, unitOf } from "./difference";
 
 /** A value of a field, as people read it. */
 export function Value({ field, of }: { field: string; of: Plain | undefined }) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operator does with a host: drain it, take it back, let it join anew, remove it.
 import { useState } from "react";
-import { at, del, patch } from "../../api/client";
-import { invalidate, useAction } from "../../api/use";
-import type { Host } from "../../api/types";
-import { navigate } from "../../router";
 import { to } from "../../addresses";
+import { at, del, patch } from "../../api/client";
+import type { Host } from "../../api/types";
+import { invalidate, useAction } from "../../api/use";
+import { navigate } from "../../router";
 import { Button, Confirm, TextField, Time, toast } from "../../ui";
 import { Enrol } from "../hosts/enrol";
 import { Affected, lastEnd, useLive } from "./affected";
@@ -50,9 +50,24 @@ function Drain({ host, onClose }: DialogProps) {
   const live = useLive(host.name);
   const empty = live.data && lastEnd(live.data);
   return (
-    <Confirm open onClose={onClose} title={`Drain ${host.name}`} verb="Drain the host" busy={change.busy} problem={change.problem} onConfirm={() => void act()}>
-      <p>It finishes what it has and takes nothing new: requests and quotes from and to {host.name} are refused until it is taken back. No promise breaks.</p>
-      <Affected live={live} none="No live transfer uses it: it is empty at once." some={(count) => `${count === 1 ? "One live transfer goes" : `${count} live transfers go`} on as booked:`} />
+    <Confirm
+      open
+      onClose={onClose}
+      title={`Drain ${host.name}`}
+      verb="Drain the host"
+      busy={change.busy}
+      problem={change.problem}
+      onConfirm={() => void act()}
+    >
+      <p>
+        It finishes what it has and takes nothing new: requests and quotes from and to {host.name} are refused until it is taken
+        back. No promise breaks.
+      </p>
+      <Affected
+        live={live}
+        none="No live transfer uses it: it is empty at once."
+        some={(count) => `${count === 1 ? "One live transfer goes" : `${count} live transfers go`} on as booked:`}
+      />
       {empty !== undefined && (
         <p>
           By plan it is empty at <Time at={empty} />.
@@ -65,7 +80,15 @@ function Drain({ host, onClose }: DialogProps) {
 function Undrain({ host, onClose }: DialogProps) {
   const { act, change } = useDrained({ host, onClose }, false);
   return (
-    <Confirm open onClose={onClose} title={`Take ${host.name} back`} verb="Take transfers again" busy={change.busy} problem={change.problem} onConfirm={() => void act()}>
+    <Confirm
+      open
+      onClose={onClose}
+      title={`Take ${host.name} back`}
+      verb="Take transfers again"
+      busy={change.busy}
+      problem={change.problem}
+      onConfirm={() => void act()}
+    >
       <p>Transfers from and to {host.name} are admitted again, from now on. Nothing that is booked changes.</p>
     </Confirm>
   );
@@ -86,12 +109,31 @@ function Remove({ host, onClose }: DialogProps) {
   };
   const count = live.data?.total ?? live.data?.items.length;
   return (
-    <Confirm open onClose={onClose} title={`Remove ${host.name}`} verb="Remove the host" danger busy={remove.busy} disabled={typed !== host.name || count !== 0} problem={remove.problem} onConfirm={() => void act()}>
+    <Confirm
+      open
+      onClose={onClose}
+      title={`Remove ${host.name}`}
+      verb="Remove the host"
+      danger
+      busy={remove.busy}
+      disabled={typed !== host.name || count !== 0}
+      problem={remove.problem}
+      onConfirm={() => void act()}
+    >
       <p>
-        The broker forgets it: its agent's token stops working, and the links of its NIC leave the network. To come back it has to join anew. What was received on the host stays there.
+        The broker forgets it: its agent's token stops working, and the links of its NIC leave the network. To come back it has to
+        join anew. What was received on the host stays there.
       </p>
-      <Affected live={live} none="No live transfer uses it." some={(number) => `It cannot be removed yet: ${number === 1 ? "one live transfer begins or ends" : `${number} live transfers begin or end`} here. Drain the host and wait, or cancel:`} />
-      {count === 0 && <TextField label={`Type ${host.name} to confirm`} value={typed} onChange={setTyped} autoComplete="off" spellCheck={false} />}
+      <Affected
+        live={live}
+        none="No live transfer uses it."
+        some={(number) =>
+          `It cannot be removed yet: ${number === 1 ? "one live transfer begins or ends" : `${number} live transfers begin or end`} here. Drain the host and wait, or cancel:`
+        }
+      />
+      {count === 0 && (
+        <TextField label={`Type ${host.name} to confirm`} value={typed} onChange={setTyped} autoComplete="off" spellCheck={false} />
+      )}
     </Confirm>
   );
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which live transfers hang on a host: what one wants to know before one takes it away.
+
+import { to } from "../../addresses";
 import { url } from "../../api/client";
-import { useQuery } from "../../api/use";
 import type { Page, Transfer } from "../../api/types";
+import { useQuery } from "../../api/use";
 import { transferName } from "../../format/names";
 import { seconds } from "../../format/time";
-import { to } from "../../addresses";
 import { Answer, Link, Tag, Time } from "../../ui";
 
 const NAMED = 8;
@@ -16,7 +17,11 @@ interface Live extends Page<Transfer> {
 
 /** Null asks nothing. */
 export const useLive = (host: string | null) =>
-  useQuery<Live>(host === null ? null : url("/v1/transfers", { node: host, state: ["HELD", "RESERVED", "ACTIVE"], sort: "-finish", count: true, limit: NAMED }));
+  useQuery<Live>(
+    host === null
+      ? null
+      : url("/v1/transfers", { node: host, state: ["HELD", "RESERVED", "ACTIVE"], sort: "-finish", count: true, limit: NAMED }),
+  );
 
 interface AffectedProps {
   live: ReturnType<typeof useLive>;
@@ -37,7 +42,8 @@ export function Affected({ live, none, some }: AffectedProps) {
             <ul className="plain-list">
               {items.map((one) => (
                 <li key={one.id}>
-                  <Link to={to.transfer(one.id)}>{transferName(one)}</Link> <Tag of={one.state} /> ends <Time at={one.plan.finish} />
+                  <Link to={to.transfer(one.id)}>{transferName(one)}</Link> <Tag of={one.state} /> ends{" "}
+                  <Time at={one.plan.finish} />
                 </li>
               ))}
             </ul>

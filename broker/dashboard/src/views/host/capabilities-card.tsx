@@ -2,7 +2,7 @@
 // What a host can do, and why not what it cannot.
 import type { Host } from "../../api/types";
 import { Card, Empty, Facts, Tag } from "../../ui";
-import { capabilitiesOf, preferred, type Capabilities, type Mechanism } from "../hosts/capabilities";
+import { type Capabilities, capabilitiesOf, type Mechanism, preferred } from "../hosts/capabilities";
 import "./host.css";
 
 const MEANING: Record<string, string> = {
@@ -17,7 +17,11 @@ export function CapabilitiesCard({ host }: { host: Host }) {
   const said = capabilitiesOf(host);
   return (
     <Card title="What it can do">
-      {said.mechanisms.length === 0 ? <Empty title="It has not said">Its agent says which mechanisms it can use when it first reports.</Empty> : <Mechanisms said={said} />}
+      {said.mechanisms.length === 0 ? (
+        <Empty title="It has not said">Its agent says which mechanisms it can use when it first reports.</Empty>
+      ) : (
+        <Mechanisms said={said} />
+      )}
       <Facts
         items={[
           ["Modes", said.modes.join(", ") || null],
@@ -49,7 +53,9 @@ function Mechanisms({ said }: { said: Capabilities }) {
             <th scope="row" title={MEANING[one.name]}>
               {one.name}
             </th>
-            <td>{one.available ? <Tag tone="good">{one === first ? "Used" : "Can be used"}</Tag> : <Tag tone="idle">Not here</Tag>}</td>
+            <td>
+              {one.available ? <Tag tone="good">{one === first ? "Used" : "Can be used"}</Tag> : <Tag tone="idle">Not here</Tag>}
+            </td>
             <td className="muted">{why(one, one === first)}</td>
           </tr>
         ))}

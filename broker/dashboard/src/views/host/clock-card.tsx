@@ -5,14 +5,26 @@ import { Card, Empty, Facts, Tag, Time } from "../../ui";
 import { offset, size } from "../hosts/words";
 
 export function ClockCard({ clock }: { clock: Host["clock"] }) {
-  return <Card title="Clock">{clock === null ? <Empty title="It has not said">Its agent measures its offset to the broker's clock with its first calls.</Empty> : <Said clock={clock} />}</Card>;
+  return (
+    <Card title="Clock">
+      {clock === null ? (
+        <Empty title="It has not said">Its agent measures its offset to the broker's clock with its first calls.</Empty>
+      ) : (
+        <Said clock={clock} />
+      )}
+    </Card>
+  );
 }
 
 function Said({ clock }: { clock: NonNullable<Host["clock"]> }) {
   return (
     <>
       <div>
-        {clock.good ? <Tag tone="good">Good enough to start by the clock alone</Tag> : <Tag tone="warn">Not good enough to start by the clock alone</Tag>}
+        {clock.good ? (
+          <Tag tone="good">Good enough to start by the clock alone</Tag>
+        ) : (
+          <Tag tone="warn">Not good enough to start by the clock alone</Tag>
+        )}
         {clock.reason && <p className="muted">{clock.reason}</p>}
       </div>
       <Facts

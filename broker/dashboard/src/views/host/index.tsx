@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One transfer host: how it is, what it can do and why, what it carries, and what is booked on it.
-import { useMay } from "../../api/session";
-import { at } from "../../api/client";
-import { useQuery } from "../../api/use";
-import type { Host } from "../../api/types";
-import { oneOf, useUrlState } from "../../url-state";
-import { Answer, Card, Facts, Link, Notice, Rate, TabPanel, Tabs, Time, View } from "../../ui";
+
 import { to, type ViewProps } from "../../addresses";
+import { at } from "../../api/client";
+import { useMay } from "../../api/session";
+import type { Host } from "../../api/types";
+import { useQuery } from "../../api/use";
+import { Answer, Card, Facts, Link, Notice, Rate, TabPanel, Tabs, Time, View } from "../../ui";
+import { oneOf, useUrlState } from "../../url-state";
 import { findingsOf } from "../hosts/findings";
 import { StateTags } from "../hosts/state-tags";
 import { Actions } from "./actions";
@@ -29,7 +30,11 @@ export default function HostView({ params }: ViewProps<"id">) {
     ...(may("operate") ? ([{ key: "log", title: "Log" }] as const) : []),
   ] as const;
   return (
-    <View title={params.id} lead={host.data && <StateTags host={host.data} />} actions={host.data && may("operate") && <Actions host={host.data} />}>
+    <View
+      title={params.id}
+      lead={host.data && <StateTags host={host.data} />}
+      actions={host.data && may("operate") && <Actions host={host.data} />}
+    >
       <Answer of={host}>
         {(found) => (
           <div className="stack">
@@ -65,7 +70,12 @@ export default function HostView({ params }: ViewProps<"id">) {
 }
 
 function Summary({ host }: { host: Host }) {
-  const follows = host.fetched_revision === null ? "none yet" : host.fetched_revision < host.revision ? `${host.fetched_revision} of ${host.revision}` : `${host.revision}, the newest`;
+  const follows =
+    host.fetched_revision === null
+      ? "none yet"
+      : host.fetched_revision < host.revision
+        ? `${host.fetched_revision} of ${host.revision}`
+        : `${host.revision}, the newest`;
   return (
     <Card>
       <Facts

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is booked from and to a host, over time: the schedule's picture, for one place.
-import { useQuery } from "../../api/use";
+
+import { to } from "../../addresses";
 import type { Link as NetworkLink, Schemas } from "../../api/types";
+import { useQuery } from "../../api/use";
 import { rate } from "../../format/units";
-import { maybe, number, oneOf, useUrlState } from "../../url-state";
 import { Answer, ButtonLink, Choice, Empty } from "../../ui";
+import { maybe, number, oneOf, useUrlState } from "../../url-state";
 import { Gantt } from "../schedule/gantt";
 import { USUAL_S } from "../schedule/range";
 import { question } from "../schedule/state";
 import { TimeTools } from "../schedule/tools";
 import { useLines } from "../schedule/use-lines";
 import { useRange } from "../schedule/use-range";
-import { to } from "../../addresses";
 
 const STATE = { from: maybe(), span: number(USUAL_S), way: oneOf(["both", "up", "down"], "both") };
 const WAYS = [
@@ -26,7 +27,9 @@ export function Plan({ host }: { host: string }) {
   const time = useRange(state, set);
   const links = useQuery<NetworkLink[]>("/v1/links");
   const nic = state.way === "both" ? "" : `${host}~${state.way}`;
-  const schedule = useQuery<Schemas["ScheduleOut"]>(question(nic ? { link: nic, host: "" } : { link: "", host }, time.settled), { keep: true });
+  const schedule = useQuery<Schemas["ScheduleOut"]>(question(nic ? { link: nic, host: "" } : { link: "", host }, time.settled), {
+    keep: true,
+  });
   const { lines, peak } = useLines(schedule.data?.items ?? NOTHING, links.data ?? NOTHING, nic ? { link: nic } : {}, time.settled);
   return (
     <>
@@ -37,8 +40,16 @@ export function Plan({ host }: { host: string }) {
       <Answer of={schedule}>
         {() => (
           <>
-            <Gantt label={`Booked from and to ${host}: ${lines.length} transfers over time`} lines={lines} time={time} scale={peak} height="22rem" />
-            {lines.length === 0 && <Empty title="Nothing is booked here">No transfer of this host lies in this stretch of time.</Empty>}
+            <Gantt
+              label={`Booked from and to ${host}: ${lines.length} transfers over time`}
+              lines={lines}
+              time={time}
+              scale={peak}
+              height="22rem"
+            />
+            {lines.length === 0 && (
+              <Empty title="Nothing is booked here">No transfer of this host lies in this stretch of time.</Empty>
+            )}
             <div className="row apart">
               <span className="muted">The height of a row is {rate(peak)}, the largest rate of all.</span>
               <ButtonLink kind="quiet" to={`${to.schedule()}?host=${encodeURIComponent(host)}`}>

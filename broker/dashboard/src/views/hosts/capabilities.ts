@@ -34,7 +34,8 @@ export function capabilitiesOf({ capabilities }: Pick<Host, "capabilities">): Ca
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const recordOf = (value: unknown): Record<string, unknown> | undefined => (typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined);
+const recordOf = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
 
 /** Agents before 0.4 say the names of those that they can use, and no more. */
 function mechanismOf(item: unknown): Mechanism[] {
@@ -49,7 +50,11 @@ function mechanismOf(item: unknown): Mechanism[] {
 function signalsOf(value: unknown): Capabilities["signals"] {
   const said = recordOf(value);
   if (!said) return null;
-  return { direct: said.direct === true, reason: isText(said.reason) ? said.reason : "", forged: typeof said.forged === "number" ? said.forged : 0 };
+  return {
+    direct: said.direct === true,
+    reason: isText(said.reason) ? said.reason : "",
+    forged: typeof said.forged === "number" ? said.forged : 0,
+  };
 }
 
 /** What holds transfers to their rates where the request leaves it open. */

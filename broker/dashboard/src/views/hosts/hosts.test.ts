@@ -6,7 +6,17 @@ import { findingsOf } from "./findings";
 import { enrolCommand, installCommand, isLoopback, quoted } from "./install";
 import { clockOf, offset } from "./words";
 
-const CLOCK = { offset_us: -120, error_us: 300, adjtimex_error_us: 1500, synchronised: true, steps: 0, last_step_us: null, at: null, good: true, reason: null };
+const CLOCK = {
+  offset_us: -120,
+  error_us: 300,
+  adjtimex_error_us: 1500,
+  synchronised: true,
+  steps: 0,
+  last_step_us: null,
+  at: null,
+  good: true,
+  reason: null,
+};
 const WELL: Host = {
   name: "dtn-a",
   node: "A",
@@ -53,15 +63,32 @@ describe("findings", () => {
 
 describe("capabilities", () => {
   it("says which mechanism is used, and why others are not", () => {
-    const said = capabilitiesOf({ capabilities: { mechanisms: [{ name: "htb", available: false, reason: "needs CAP_NET_ADMIN" }, { name: "pacing", available: true }] } });
+    const said = capabilitiesOf({
+      capabilities: {
+        mechanisms: [
+          { name: "htb", available: false, reason: "needs CAP_NET_ADMIN" },
+          { name: "pacing", available: true },
+        ],
+      },
+    });
     expect(preferred(said)?.name).toBe("pacing");
     expect(said.mechanisms[0]).toEqual({ name: "htb", available: false, reason: "needs CAP_NET_ADMIN" });
   });
 
-  it("takes names alone, as old agents say", () => expect(preferred(capabilitiesOf({ capabilities: { mechanisms: ["fq"] } }))?.name).toBe("fq"));
+  it("takes names alone, as old agents say", () =>
+    expect(preferred(capabilitiesOf({ capabilities: { mechanisms: ["fq"] } }))?.name).toBe("fq"));
 
-  it.each([null, {}, { mechanisms: "pacing", modes: 7, kernel: {}, signals: "yes", cpus: "8" }, { mechanisms: [null, 7, {}] }])("is not led astray by %j", (capabilities) =>
-    expect(capabilitiesOf({ capabilities: capabilities as Host["capabilities"] })).toEqual({ mechanisms: [], modes: [], kernel: null, cpus: null, congestionControl: [], signals: null }),
+  it.each([null, {}, { mechanisms: "pacing", modes: 7, kernel: {}, signals: "yes", cpus: "8" }, { mechanisms: [null, 7, {}] }])(
+    "is not led astray by %j",
+    (capabilities) =>
+      expect(capabilitiesOf({ capabilities: capabilities as Host["capabilities"] })).toEqual({
+        mechanisms: [],
+        modes: [],
+        kernel: null,
+        cpus: null,
+        congestionControl: [],
+        signals: null,
+      }),
   );
 });
 
@@ -86,13 +113,26 @@ describe("the command for a new host", () => {
   ])("quotes %s for the shell", (word, shown) => expect(quoted(word)).toBe(shown));
 
   it("warns of a broker that no other host reaches", () => {
-    expect(["http://127.0.0.1:7410", "http://localhost:7410", "http://[::1]:7410", "https://localhost.example.org", "https://broker.example.org"].map(isLoopback)).toEqual([true, true, true, false, false]);
+    expect(
+      [
+        "http://127.0.0.1:7410",
+        "http://localhost:7410",
+        "http://[::1]:7410",
+        "https://localhost.example.org",
+        "https://broker.example.org",
+      ].map(isLoopback),
+    ).toEqual([true, true, true, false, false]);
   });
 });
 
 describe("clocks", () => {
   it("have a sign and a bound", () => {
-    expect([0, 1_500, -120, 2_345_678].map((us) => offset(us).replaceAll("\u202f", " "))).toEqual(["0 µs", "+1.5 ms", "−120 µs", "+2.35 s"]);
+    expect([0, 1_500, -120, 2_345_678].map((us) => offset(us).replaceAll("\u202f", " "))).toEqual([
+      "0 µs",
+      "+1.5 ms",
+      "−120 µs",
+      "+2.35 s",
+    ]);
     expect(clockOf(CLOCK).replaceAll("\u202f", " ")).toBe("−120 µs ± 300 µs");
   });
 });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // All transfer hosts: are their agents there, and do they do what is booked?
-import { useMemo, type ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import { useMay } from "../../api/session";
 import type { Host } from "../../api/types";
 import { useQuery } from "../../api/use";
-import { flag, oneOf, text, useUrlState } from "../../url-state";
 import { Answer, Button, Choice, Empty, Figure, Rate, SearchField, Table, View } from "../../ui";
+import { flag, oneOf, text, useUrlState } from "../../url-state";
 import { COLUMNS, trouble } from "./columns";
 import { Enrol } from "./enrol";
 import { drift } from "./findings";
@@ -61,9 +61,22 @@ function Figures({ hosts }: { hosts: readonly Host[] }) {
     <div className="figures">
       <Figure label="Up" value={count((host) => host.state === "up")} note={`of ${hosts.length}`} tone="good" />
       <Figure label="Down" value={down} note={late > 0 ? `${late} late` : "none late"} tone={down > 0 ? "bad" : "plain"} />
-      <Figure label="Not as booked" value={astray} tone={astray > 0 ? "warn" : "plain"} note="no plan, an older one, or another rate" />
+      <Figure
+        label="Not as booked"
+        value={astray}
+        tone={astray > 0 ? "warn" : "plain"}
+        note="no plan, an older one, or another rate"
+      />
       <Figure label="Drained" value={count((host) => host.drained)} note="take nothing new" />
-      <Figure label="Sending" value={<Rate bps={sum((host) => host.sending_bps)} />} note={<>booked: <Rate bps={sum((host) => host.booked_bps)} /></>} />
+      <Figure
+        label="Sending"
+        value={<Rate bps={sum((host) => host.sending_bps)} />}
+        note={
+          <>
+            booked: <Rate bps={sum((host) => host.booked_bps)} />
+          </>
+        }
+      />
     </div>
   );
 }
@@ -77,7 +90,9 @@ interface ListProps {
 function List({ hosts, state: { search, show }, set }: ListProps) {
   const rows = useMemo(() => {
     const wanted = search.toLowerCase();
-    const found = hosts.filter((host) => [host.name, host.node, host.agent_version ?? ""].some((one) => one.toLowerCase().includes(wanted)));
+    const found = hosts.filter((host) =>
+      [host.name, host.node, host.agent_version ?? ""].some((one) => one.toLowerCase().includes(wanted)),
+    );
     const kept = found.filter((host) => show === "all" || (show === "drained" ? host.drained : trouble(host) >= 10));
     return kept.sort((one, other) => trouble(other) - trouble(one) || one.name.localeCompare(other.name, "en", { numeric: true }));
   }, [hosts, search, show]);

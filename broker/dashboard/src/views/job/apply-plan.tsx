@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applying a re-optimisation: all of it or nothing, and only while the network is as it was when it was computed.
 import { useMemo, useState } from "react";
+import { to } from "../../addresses";
 import { at, newKey, post } from "../../api/client";
 import type { Job, Link as NetworkLink } from "../../api/types";
 import { invalidate, useAction, useQuery } from "../../api/use";
 import { linkName } from "../../format/names";
 import { useNow } from "../../format/use-now";
 import { navigate } from "../../router";
-import { to } from "../../addresses";
 import { Button, Confirm, Notice, Time, toast } from "../../ui";
 import { counted } from "../jobs/words";
-import { balance, validity, type Gain, type Validity } from "./changes";
+import { balance, type Gain, type Validity, validity } from "./changes";
 import type { PlanResult } from "./result";
 
 interface ApplyProps {
@@ -41,7 +41,9 @@ export function ApplyPlan({ job, result, gains }: ApplyProps) {
     <Notice tone="busy">
       <div className="row apart">
         <span>
-          Nothing has been changed yet. It can be applied until <Time at={result.apply_by} /> (<Time at={result.apply_by} relative />), while nobody books on its links.
+          Nothing has been changed yet. It can be applied until <Time at={result.apply_by} /> (
+          <Time at={result.apply_by} relative />
+          ), while nobody books on its links.
         </span>
         <Button kind="primary" onClick={() => setAsked(true)}>
           Apply
@@ -70,7 +72,8 @@ function WhatItDoes({ result, gains }: { result: PlanResult; gains: readonly Gai
   return (
     <>
       <p>
-        {counted(result.changes_total, "transfer")} {result.changes_total === 1 ? "gets a new plan" : "get new plans"} from <Time at={result.cut} /> on: {earlier} end earlier, {later} later, {moved} take another path.
+        {counted(result.changes_total, "transfer")} {result.changes_total === 1 ? "gets a new plan" : "get new plans"} from{" "}
+        <Time at={result.cut} /> on: {earlier} end earlier, {later} later, {moved} take another path.
       </p>
       <p>No promise is broken by it. All of it is booked, or nothing.</p>
     </>
@@ -93,7 +96,12 @@ function Outdated({ job, why, links }: OutdatedProps) {
     invalidate("/v1/plans");
     navigate(to.job(next.kind, next.id));
   };
-  const names = why.why === "links" ? why.links.map((id) => links.find((link) => link.id === id)).map((link, index) => (link ? linkName(link) : (why.links[index] ?? ""))) : [];
+  const names =
+    why.why === "links"
+      ? why.links
+          .map((id) => links.find((link) => link.id === id))
+          .map((link, index) => (link ? linkName(link) : (why.links[index] ?? "")))
+      : [];
   const rest = names.length - MOST_NAMED;
   return (
     <Notice tone="warn">

@@ -41,7 +41,11 @@ export function balance(gains: readonly Gain[]): Balance {
 export type Validity = { holds: true } | { holds: false; why: "late" } | { holds: false; why: "links"; links: string[] };
 
 /** A result holds until `apply_by`, and only while every link is as it was. `versions`: of the links now, if known. */
-export function validity(result: Pick<PlanResult, "apply_by" | "links">, versions: ReadonlyMap<string, number> | undefined, now: number): Validity {
+export function validity(
+  result: Pick<PlanResult, "apply_by" | "links">,
+  versions: ReadonlyMap<string, number> | undefined,
+  now: number,
+): Validity {
   if (now > seconds(result.apply_by)) return { holds: false, why: "late" };
   const links = versions ? Object.entries(result.links).flatMap(([id, version]) => (versions.get(id) === version ? [] : [id])) : [];
   return links.length > 0 ? { holds: false, why: "links", links } : { holds: true };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job: what was asked, how far it is, and what came of it.
+
+import { to, type ViewProps } from "../../addresses";
 import { at, post } from "../../api/client";
 import { Problem } from "../../api/problem";
 import { useMay, useSession } from "../../api/session";
 import type { Job } from "../../api/types";
 import { invalidate, useAction, useQuery } from "../../api/use";
 import { prose } from "../../format/prose";
-import { to, type ViewProps } from "../../addresses";
 import { Answer, Button, ButtonLink, Card, Facts, Notice, Refusal, Tag, Time, toast, View } from "../../ui";
 import { writeState } from "../../url-state";
 import { JobProgress } from "../jobs/job-list";
@@ -27,13 +28,19 @@ export default function JobView({ params }: ViewProps<"kind" | "id">) {
   // Events tell of states; how far a job is between them is only in its row.
   useQuery<Job>(open ? path : null, { everyMs: PROGRESS_MS });
   return (
-    <View title={job.data ? jobName(job.data) : kindName(kind)} lead={job.data && <Tag of={job.data.state} />} actions={job.data && <Actions job={job.data} />}>
+    <View
+      title={job.data ? jobName(job.data) : kindName(kind)}
+      lead={job.data && <Tag of={job.data.state} />}
+      actions={job.data && <Actions job={job.data} />}
+    >
       <Answer of={job}>
         {(found) => (
           <div className="stack">
             <About job={found} />
             {found.error && <Refusal problem={problemOf(found.error)} />}
-            {found.state === "CANCELED" && <Notice tone="idle">It was canceled before it came to a result. Nothing was changed.</Notice>}
+            {found.state === "CANCELED" && (
+              <Notice tone="idle">It was canceled before it came to a result. Nothing was changed.</Notice>
+            )}
             {found.state === "DONE" && (kind === "plan" ? <Plan job={found} /> : <Simulation job={found} />)}
           </div>
         )}

@@ -8,7 +8,13 @@ import type { PlanChange } from "./result";
 
 const plain = (words: string | undefined) => words?.replaceAll("\u202f", " ");
 const side = (finish: number, path = ["L"]) => ({ start: iso(0), finish: iso(finish), paths: [path], peak_bps: 1 });
-const change = (before: number, after: number, path = ["L"]): PlanChange => ({ transfer_id: "tr", label: null, promised: iso(100), before: side(before), after: side(after, path) });
+const change = (before: number, after: number, path = ["L"]): PlanChange => ({
+  transfer_id: "tr",
+  label: null,
+  promised: iso(100),
+  before: side(before),
+  after: side(after, path),
+});
 
 describe("a difference", () => {
   const admitted = { show: share, better: "more" } as const;
@@ -35,8 +41,27 @@ describe("a re-optimisation", () => {
   it("holds until its time, while its links are as they were", () => {
     const result = { apply_by: iso(1_000), links: { L: 3, M: 4 } };
     expect(validity(result, undefined, 999)).toEqual({ holds: true });
-    expect(validity(result, new Map([["L", 3], ["M", 4], ["N", 9]]), 999)).toEqual({ holds: true });
-    expect(validity(result, new Map([["L", 3], ["M", 5]]), 999)).toEqual({ holds: false, why: "links", links: ["M"] });
+    expect(
+      validity(
+        result,
+        new Map([
+          ["L", 3],
+          ["M", 4],
+          ["N", 9],
+        ]),
+        999,
+      ),
+    ).toEqual({ holds: true });
+    expect(
+      validity(
+        result,
+        new Map([
+          ["L", 3],
+          ["M", 5],
+        ]),
+        999,
+      ),
+    ).toEqual({ holds: false, why: "links", links: ["M"] });
     expect(validity(result, new Map([["L", 3]]), 999)).toMatchObject({ links: ["M"] });
     expect(validity(result, undefined, 1_001)).toEqual({ holds: false, why: "late" });
   });

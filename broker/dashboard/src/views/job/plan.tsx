@@ -3,12 +3,12 @@
 import { useMemo } from "react";
 import { useMay } from "../../api/session";
 import type { Job } from "../../api/types";
-import { Card, Notice, Table, Time, type Column } from "../../ui";
+import { Card, type Column, Notice, Table, Time } from "../../ui";
 import { counted } from "../jobs/words";
 import { ApplyPlan } from "./apply-plan";
 import { gainOf } from "./changes";
 import { DifferenceOf, FigureOf } from "./figure-of";
-import { PLANNED, type Measure } from "./measures";
+import { type Measure, PLANNED } from "./measures";
 import { PlanChanges } from "./plan-changes";
 import type { PlanMetrics, PlanResult } from "./result";
 
@@ -21,10 +21,23 @@ export function Plan({ job }: { job: Job }) {
       {result.note && <Notice tone="idle">{sentence(result.note)}</Notice>}
       {result.applied && (
         <Notice tone="good">
-          Applied{result.applied_at && <> at <Time at={result.applied_at} /></>}: {counted(result.changes_total, "transfer")} moved.
+          Applied
+          {result.applied_at && (
+            <>
+              {" "}
+              at <Time at={result.applied_at} />
+            </>
+          )}
+          : {counted(result.changes_total, "transfer")} moved.
         </Notice>
       )}
-      {result.changes_total > 0 && !result.applied && (may("operate") ? <ApplyPlan job={job} result={result} gains={gains} /> : <Notice tone="idle">It has not been applied. That takes the scope operate.</Notice>)}
+      {result.changes_total > 0 &&
+        !result.applied &&
+        (may("operate") ? (
+          <ApplyPlan job={job} result={result} gains={gains} />
+        ) : (
+          <Notice tone="idle">It has not been applied. That takes the scope operate.</Notice>
+        ))}
       <BeforeAfter result={result} />
       {result.changes_total > 0 && <PlanChanges gains={gains} total={result.changes_total} />}
       <Kept result={result} />
@@ -43,10 +56,33 @@ interface Row {
 }
 
 const COLUMNS: Column<Row>[] = [
-  { key: "measure", title: "Figure", value: (row) => row.measure.key, show: (row) => <span title={row.measure.hint}>{row.measure.title}</span> },
-  { key: "before", title: "Before", align: "end", value: (row) => row.before, show: (row) => <FigureOf measure={row.measure} value={row.before} /> },
-  { key: "after", title: "After", align: "end", value: (row) => row.after, show: (row) => <FigureOf measure={row.measure} value={row.after} /> },
-  { key: "difference", title: "Difference", align: "end", value: (row) => (row.before === null || row.after === null ? null : row.after - row.before), show: (row) => <DifferenceOf measure={row.measure} before={row.before} after={row.after} /> },
+  {
+    key: "measure",
+    title: "Figure",
+    value: (row) => row.measure.key,
+    show: (row) => <span title={row.measure.hint}>{row.measure.title}</span>,
+  },
+  {
+    key: "before",
+    title: "Before",
+    align: "end",
+    value: (row) => row.before,
+    show: (row) => <FigureOf measure={row.measure} value={row.before} />,
+  },
+  {
+    key: "after",
+    title: "After",
+    align: "end",
+    value: (row) => row.after,
+    show: (row) => <FigureOf measure={row.measure} value={row.after} />,
+  },
+  {
+    key: "difference",
+    title: "Difference",
+    align: "end",
+    value: (row) => (row.before === null || row.after === null ? null : row.after - row.before),
+    show: (row) => <DifferenceOf measure={row.measure} before={row.before} after={row.after} />,
+  },
 ];
 
 function BeforeAfter({ result }: { result: PlanResult }) {
@@ -73,7 +109,14 @@ function Kept({ result }: { result: PlanResult }) {
   if (rows.length === 0) return null;
   return (
     <Card title="Left as they are">
-      <Table name="kept" caption="Transfers left as they are" columns={KEPT} rows={rows} rowKey={(row) => row.reason} height="16rem" />
+      <Table
+        name="kept"
+        caption="Transfers left as they are"
+        columns={KEPT}
+        rows={rows}
+        rowKey={(row) => row.reason}
+        height="16rem"
+      />
     </Card>
   );
 }

@@ -22,7 +22,14 @@ export interface PlannerResult {
 
 export interface SimulationResult {
   specification: Record<string, unknown>;
-  workload: { requests: number; bytes: number; mean_bytes: number; offered_load: number; last_arrival_s: number; horizon_s: number };
+  workload: {
+    requests: number;
+    bytes: number;
+    mean_bytes: number;
+    offered_load: number;
+    last_arrival_s: number;
+    horizon_s: number;
+  };
   planners: PlannerResult[];
 }
 

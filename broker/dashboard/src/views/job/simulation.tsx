@@ -20,11 +20,19 @@ export function Simulation({ job }: { job: Job }) {
   const done = useQuery<Page<Job>>("/v1/simulations?state=DONE&limit=200");
   const other = useQuery<Job>(state.with === ALONE ? null : at`/v1/simulations/${state.with}`);
   const others = (done.data?.items ?? []).filter((one) => one.id !== job.id);
-  const options = [{ value: ALONE, label: "no other run" }, ...others.map((one) => ({ value: one.id, label: `${local(one.created, new Date())} · ${jobName(one)}` }))];
+  const options = [
+    { value: ALONE, label: "no other run" },
+    ...others.map((one) => ({ value: one.id, label: `${local(one.created, new Date())} · ${jobName(one)}` })),
+  ];
   return (
     <>
       <Workload of={result} />
-      <Card title="Planners" actions={<SelectField label="Compare with" options={options} value={state.with} onChange={(id) => setState({ with: id })} />}>
+      <Card
+        title="Planners"
+        actions={
+          <SelectField label="Compare with" options={options} value={state.with} onChange={(id) => setState({ with: id })} />
+        }
+      >
         {other.problem && <Notice tone="warn">The other run cannot be shown: {other.problem.detail}</Notice>}
         {other.data?.result ? <Comparison one={job} other={other.data} /> : <ByPlanner planners={result.planners} />}
       </Card>
@@ -59,7 +67,11 @@ function Workload({ of: { workload } }: { of: SimulationResult }) {
 function Picture({ job }: { job: Job }) {
   return (
     <figure className="card job-picture">
-      <img src={at`/v1/simulations/${job.id}/plot.png`} alt={`Plot of the simulation ${jobName(job)}; its figures are in the tables`} loading="lazy" />
+      <img
+        src={at`/v1/simulations/${job.id}/plot.png`}
+        alt={`Plot of the simulation ${jobName(job)}; its figures are in the tables`}
+        loading="lazy"
+      />
       <figcaption className="muted">{jobName(job)}</figcaption>
     </figure>
   );

@@ -34,8 +34,12 @@ export default function Jobs() {
   const close = (): void => setState({ new: "" });
   const actions = (
     <>
-      {may("submit") && state.new === "" && <Button onClick={() => setState({ new: "simulation", kind: "simulation" })}>New simulation</Button>}
-      {may("operate") && state.new === "" && <Button onClick={() => setState({ new: "plan", kind: "plan" })}>New re-optimisation</Button>}
+      {may("submit") && state.new === "" && (
+        <Button onClick={() => setState({ new: "simulation", kind: "simulation" })}>New simulation</Button>
+      )}
+      {may("operate") && state.new === "" && (
+        <Button onClick={() => setState({ new: "plan", kind: "plan" })}>New re-optimisation</Button>
+      )}
     </>
   );
   return (

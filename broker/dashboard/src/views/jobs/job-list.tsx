@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs of one kind, newest first, live: events tell of every change of state, and while one is under way its progress is asked for.
 import { useEffect } from "react";
+import { to } from "../../addresses";
 import { url } from "../../api/client";
 import { usePages } from "../../api/pages";
 import type { Job } from "../../api/types";
-import { to } from "../../addresses";
-import { Answer, Duration, Empty, Link, Progress, Table, Tag, Time, type Column } from "../../ui";
+import { Answer, type Column, Duration, Empty, Link, Progress, Table, Tag, Time } from "../../ui";
 import { apiOf, jobName, kindName, unfinished } from "./words";
 
 const PROGRESS_MS = 2_000;
@@ -23,7 +23,16 @@ export function JobList({ kind, states }: { kind: Job["kind"]; states: readonly 
   return (
     <Answer of={jobs} empty={(rows) => rows.length === 0 && nothing}>
       {(rows) => (
-        <Table name={`${kind}-jobs`} caption={`${kindName(kind)}s`} columns={COLUMNS} rows={rows} rowKey={(job) => job.id} more={jobs.more} onMore={jobs.loadMore} all={jobs.all} />
+        <Table
+          name={`${kind}-jobs`}
+          caption={`${kindName(kind)}s`}
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={(job) => job.id}
+          more={jobs.more}
+          onMore={jobs.loadMore}
+          all={jobs.all}
+        />
       )}
     </Answer>
   );
@@ -34,8 +43,21 @@ const COLUMNS: Column<Job>[] = [
   { key: "state", title: "State", sort: true, width: "9rem", value: (job) => job.state, show: (job) => <Tag of={job.state} /> },
   { key: "progress", title: "Progress", width: "12rem", value: (job) => job.progress, show: (job) => <JobProgress job={job} /> },
   { key: "stage", title: "Doing", width: "14rem", value: (job) => job.stage },
-  { key: "owner", title: "Asked by", width: "11rem", value: (job) => job.owner_name ?? "an old token", show: (job) => <span title={job.owner}>{job.owner_name ?? "an old token"}</span> },
-  { key: "created", title: "Asked", sort: true, width: "11rem", value: (job) => job.created, show: (job) => <Time at={job.created} /> },
+  {
+    key: "owner",
+    title: "Asked by",
+    width: "11rem",
+    value: (job) => job.owner_name ?? "an old token",
+    show: (job) => <span title={job.owner}>{job.owner_name ?? "an old token"}</span>,
+  },
+  {
+    key: "created",
+    title: "Asked",
+    sort: true,
+    width: "11rem",
+    value: (job) => job.created,
+    show: (job) => <Time at={job.created} />,
+  },
   { key: "took_s", title: "Took", sort: true, align: "end", width: "8rem", value: took, show: (job) => <Duration s={took(job)} /> },
 ];
 

@@ -34,13 +34,23 @@ export function NamesField({ label, all, chosen, onChange, error }: NamesFieldPr
       <Field label={label} hint="pick from the list; each joins the choice" error={error}>
         {(wired) => (
           <>
-            <input type="text" autoComplete="off" spellCheck={false} list={listId} {...wired} value={draft} onChange={(event) => take(event.target.value)} />
+            <input
+              type="text"
+              autoComplete="off"
+              spellCheck={false}
+              list={listId}
+              {...wired}
+              value={draft}
+              onChange={(event) => take(event.target.value)}
+            />
             <datalist id={listId}>
-              {all.filter(({ id }) => !chosen.includes(id)).map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
+              {all
+                .filter(({ id }) => !chosen.includes(id))
+                .map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
             </datalist>
           </>
         )}

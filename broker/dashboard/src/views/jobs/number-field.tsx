@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Field } from "../../ui";
 
 interface NumberFieldProps {

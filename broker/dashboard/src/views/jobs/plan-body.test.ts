@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { expect, it } from "vitest";
 import { readState, writeState } from "../../url-state";
-import { PLAN, planBody, planForm, planLacks, type PlanForm } from "./plan-body";
+import { PLAN, type PlanForm, planBody, planForm, planLacks } from "./plan-body";
 
 const form = (change: Partial<PlanForm>) => readState(PLAN, writeState(PLAN, "", change));
 
@@ -12,7 +12,11 @@ it("restricts only what the scope says", () => {
 });
 
 it("comes back from what was asked for", () => {
-  for (const asked of [form({}), form({ scope: "links", link: ["L1", "L2"], objective: "volume" }), form({ scope: "project", project: "cms", review_s: 60 })]) {
+  for (const asked of [
+    form({}),
+    form({ scope: "links", link: ["L1", "L2"], objective: "volume" }),
+    form({ scope: "project", project: "cms", review_s: 60 }),
+  ]) {
     expect(form(planForm(planBody(asked)))).toEqual(asked);
   }
 });

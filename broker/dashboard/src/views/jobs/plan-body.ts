@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A re-optimisation: its form in the URL, and the body of POST /v1/plans.
 import type { Schemas } from "../../api/types";
-import { list, number, oneOf, text, type StateOf } from "../../url-state";
+import { list, number, oneOf, type StateOf, text } from "../../url-state";
 
 export const PLAN = {
   objective: oneOf(["congestion", "completion", "admitted", "volume"], "congestion"),
@@ -15,7 +15,15 @@ export const PLAN = {
 
 export type PlanForm = StateOf<typeof PLAN>;
 
-export function planBody({ objective, scope, project, link, transfer, time_limit_s, review_s }: PlanForm): Partial<Schemas["PlanBody"]> {
+export function planBody({
+  objective,
+  scope,
+  project,
+  link,
+  transfer,
+  time_limit_s,
+  review_s,
+}: PlanForm): Partial<Schemas["PlanBody"]> {
   return {
     objective,
     time_limit_s,

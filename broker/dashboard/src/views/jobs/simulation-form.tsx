@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // "What if": the same made-up traffic through several planners, on the broker's own network or another.
 import { useMemo } from "react";
+import { to } from "../../addresses";
 import { newKey, post } from "../../api/client";
 import type { Job } from "../../api/types";
 import { invalidate, useAction } from "../../api/use";
 import { SIMULATED } from "../../format/planners";
 import { navigate } from "../../router";
-import { to } from "../../addresses";
 import { Button, Card, Refusal } from "../../ui";
 import { useUrlState } from "../../url-state";
-import { documentOf, fieldOf, SPECIFICATION, type Specification, type SpecificationProps } from "./specification";
 import { Rules, Traffic } from "./simulation-parts";
+import { documentOf, fieldOf, SPECIFICATION, type Specification, type SpecificationProps } from "./specification";
 
 export function SimulationForm({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useUrlState(SPECIFICATION);
@@ -27,7 +27,8 @@ export function SimulationForm({ onClose }: { onClose: () => void }) {
     setForm(change);
   };
   const wrong = (field: keyof Specification): string | undefined =>
-    mistakes.find((mistake) => mistake.field === field)?.detail ?? start.problem?.errors.find((error) => fieldOf(error.field) === field)?.detail;
+    mistakes.find((mistake) => mistake.field === field)?.detail ??
+    start.problem?.errors.find((error) => fieldOf(error.field) === field)?.detail;
   const actions = (
     <>
       <Button onClick={onClose}>Close</Button>
@@ -50,7 +51,8 @@ export function SimulationForm({ onClose }: { onClose: () => void }) {
 
 function Planners({ form, set, wrong }: SpecificationProps) {
   const names = SIMULATED.map((planner) => planner.name);
-  const toggle = (name: string, on: boolean): void => set({ planners: names.filter((one) => (one === name ? on : form.planners.includes(one))) });
+  const toggle = (name: string, on: boolean): void =>
+    set({ planners: names.filter((one) => (one === name ? on : form.planners.includes(one))) });
   return (
     <fieldset className="jobs-planners">
       <legend>Planners to compare</legend>

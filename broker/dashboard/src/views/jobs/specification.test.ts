@@ -48,7 +48,8 @@ describe("a simulation's specification", () => {
     expect(form(formOf(documentOf(asked).document))).toEqual(asked);
   });
 
-  it("takes a share that is not given as everybody", () => expect(formOf({ deadlines: { least_factor: 2 } }).deadline_share).toBe(1));
+  it("takes a share that is not given as everybody", () =>
+    expect(formOf({ deadlines: { least_factor: 2 } }).deadline_share).toBe(1));
 });
 
 it.each([

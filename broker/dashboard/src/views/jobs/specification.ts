@@ -2,10 +2,14 @@
 // The form of a simulation in its three forms: the URL, the specification that the API takes (docs/simulation.md), and back from one
 // that somebody has asked for, to ask it again with something else in it.
 import { parseRate, rate } from "../../format/units";
-import { flag, maybe, number, oneOf, text, type Codec, type StateOf } from "../../url-state";
+import { type Codec, flag, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 
 /** Such as planners: never none, so the default needs no word for an empty list. */
-const some = (fallback: readonly string[]): Codec<readonly string[]> => ({ fallback, read: (texts) => texts, write: (value) => [...value] });
+const some = (fallback: readonly string[]): Codec<readonly string[]> => ({
+  fallback,
+  read: (texts) => texts,
+  write: (value) => [...value],
+});
 
 export const SPECIFICATION = {
   planners: some(["vbls", "fbls", "ps"]),
@@ -64,20 +68,28 @@ export function documentOf(form: Specification): { document: Record<string, unkn
     options: optionsOf(form),
   };
   if (form.rates.trim()) document.rates = ratesOf(form.rates, mistakes);
-  if (form.deadline_share > 0) document.deadlines = { share: form.deadline_share, least_factor: form.least_factor, most_factor: form.most_factor };
-  if (form.lead_share > 0) document.leads = { share: form.lead_share, least_seconds: form.least_seconds, most_seconds: form.most_seconds };
+  if (form.deadline_share > 0)
+    document.deadlines = { share: form.deadline_share, least_factor: form.least_factor, most_factor: form.most_factor };
+  if (form.lead_share > 0)
+    document.leads = { share: form.lead_share, least_seconds: form.least_seconds, most_seconds: form.most_seconds };
   if (form.nodes.trim()) document.nodes = form.nodes.split(/[,\s]+/).filter(Boolean);
   if (form.planners.length === 0) mistakes.push({ field: "planners", detail: "Choose at least one" });
   return { document: { ...document, ...moreOf(form.more, mistakes) }, mistakes };
 }
 
 function sizesOf(form: Specification): Record<string, unknown> {
-  if (form.sizes === "pareto") return { distribution: "pareto", shape: form.shape, least_bytes: form.least_bytes, most_bytes: form.most_bytes };
+  if (form.sizes === "pareto")
+    return { distribution: "pareto", shape: form.shape, least_bytes: form.least_bytes, most_bytes: form.most_bytes };
   return { distribution: form.sizes, mean_bytes: form.mean_bytes };
 }
 
 function optionsOf({ paths, split, shortest_segment_s, most_segments }: Specification): Record<string, unknown> {
-  return { paths, split, ...(shortest_segment_s !== null && { shortest_segment_s }), ...(most_segments !== null && { most_segments }) };
+  return {
+    paths,
+    split,
+    ...(shortest_segment_s !== null && { shortest_segment_s }),
+    ...(most_segments !== null && { most_segments }),
+  };
 }
 
 /** "1G:0.3, 5G:0.3, :0.4" -> rate classes; without a rate before the colon: as much as the path carries. */
@@ -85,7 +97,8 @@ function ratesOf(written: string, mistakes: Mistake[]): { rate_max_bps?: number;
   return written.split(",").map((part) => {
     const [fast = "", weight = "1"] = part.split(":").map((one) => one.trim());
     const bps = fast === "" ? null : parseRate(fast);
-    if ((fast !== "" && bps === null) || !(Number(weight) >= 0)) mistakes.push({ field: "rates", detail: `${part.trim()} cannot be read; write for example 1G:0.3, 5G:0.7` });
+    if ((fast !== "" && bps === null) || !(Number(weight) >= 0))
+      mistakes.push({ field: "rates", detail: `${part.trim()} cannot be read; write for example 1G:0.3, 5G:0.7` });
     return { ...(bps !== null && { rate_max_bps: bps }), weight: Number(weight) };
   });
 }
@@ -102,7 +115,21 @@ function moreOf(written: string, mistakes: Mistake[]): Record<string, unknown> {
   return {};
 }
 
-const KNOWN = ["planners", "requests", "seed", "load", "arrivals_per_s", "sizes", "rates", "deadlines", "leads", "nodes", "batch_s", "options", "solver_time_limit_s"];
+const KNOWN = [
+  "planners",
+  "requests",
+  "seed",
+  "load",
+  "arrivals_per_s",
+  "sizes",
+  "rates",
+  "deadlines",
+  "leads",
+  "nodes",
+  "batch_s",
+  "options",
+  "solver_time_limit_s",
+];
 
 /** The form that asks for this: what it has no field for goes into `more`. */
 export function formOf(request: Record<string, unknown>): Partial<Specification> {

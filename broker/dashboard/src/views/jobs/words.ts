@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people call jobs: there are names for kinds and objectives, and a job is known by what it was asked to do.
-import { plannerTitle } from "../../format/planners";
+
 import type { Job, Schemas } from "../../api/types";
+import { plannerTitle } from "../../format/planners";
 import { share } from "../../format/units";
 
 export type Objective = Schemas["PlanBody"]["objective"];
 
 export const OBJECTIVES: readonly { value: Objective; label: string; means: string }[] = [
   { value: "congestion", label: "Least congestion", means: "the largest booked share of any link becomes as small as possible" },
-  { value: "completion", label: "Earliest finishes", means: "the sum of all finishes, weighted by priority, becomes as small as possible" },
+  {
+    value: "completion",
+    label: "Earliest finishes",
+    means: "the sum of all finishes, weighted by priority, becomes as small as possible",
+  },
   { value: "admitted", label: "Most on time", means: "as many transfers as possible on time again, where promises were broken" },
   { value: "volume", label: "Most volume on time", means: "as many bytes as possible on time again, where promises were broken" },
 ];

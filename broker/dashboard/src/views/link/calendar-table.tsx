@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture in words: every step of the calendar, for readers of the screen, and to be taken along as CSV or JSON.
 import { useMemo } from "react";
-import { seconds } from "../../format/time";
 import { transferName } from "../../format/names";
+import { seconds } from "../../format/time";
 import type { Range } from "../../plot/steps";
-import { Notice, Rate, Share, Table, Time, type Column } from "../../ui";
+import { type Column, Notice, Rate, Share, Table, Time } from "../../ui";
 import { heldAt } from "./bookings";
 import { othersName } from "./layers";
 import { valueAt } from "./moment";
@@ -32,17 +32,61 @@ export function CalendarTable({ known, range, link }: { known: Known; range: Ran
     return [
       { key: "begin", title: "From", width: "13rem", value: (row) => row.begin, show: (row) => <Time at={row.begin} /> },
       { key: "end", title: "To", width: "13rem", value: (row) => row.end, show: (row) => <Time at={row.end} /> },
-      { key: "capacity_bps", title: "Capacity", align: "end", width: "8rem", value: (row) => row.capacity, show: (row) => <Rate bps={row.capacity} /> },
-      { key: "booked_bps", title: "Booked", align: "end", width: "8rem", value: (row) => row.booked, show: (row) => <Rate bps={row.booked} /> },
-      { key: "share", title: "Share", align: "end", width: "6rem", value: (row) => shareOf(row), show: (row) => <Share of={shareOf(row)} /> },
-      { key: "measured_bps", title: "Measured", align: "end", width: "8rem", value: (row) => row.measured, show: (row) => <Rate bps={row.measured} /> },
-      { key: "transfers", title: "Transfers, the largest first", value: names, show: (row) => <span title={names(row)}>{names(row) || "–"}</span> },
+      {
+        key: "capacity_bps",
+        title: "Capacity",
+        align: "end",
+        width: "8rem",
+        value: (row) => row.capacity,
+        show: (row) => <Rate bps={row.capacity} />,
+      },
+      {
+        key: "booked_bps",
+        title: "Booked",
+        align: "end",
+        width: "8rem",
+        value: (row) => row.booked,
+        show: (row) => <Rate bps={row.booked} />,
+      },
+      {
+        key: "share",
+        title: "Share",
+        align: "end",
+        width: "6rem",
+        value: (row) => shareOf(row),
+        show: (row) => <Share of={shareOf(row)} />,
+      },
+      {
+        key: "measured_bps",
+        title: "Measured",
+        align: "end",
+        width: "8rem",
+        value: (row) => row.measured,
+        show: (row) => <Rate bps={row.measured} />,
+      },
+      {
+        key: "transfers",
+        title: "Transfers, the largest first",
+        value: names,
+        show: (row) => <span title={names(row)}>{names(row) || "–"}</span>,
+      },
     ];
   }, [bookings, range]);
   return (
     <>
-      {calendar.decimated && <Notice tone="idle">There are more changes than this table has rows: it keeps the peaks. Zoom in to see each of them.</Notice>}
-      <Table name={`calendar-${link}`} caption="Capacity, booked and measured rate" columns={columns} rows={rows} rowKey={(row) => row.begin} height="30rem" />
+      {calendar.decimated && (
+        <Notice tone="idle">
+          There are more changes than this table has rows: it keeps the peaks. Zoom in to see each of them.
+        </Notice>
+      )}
+      <Table
+        name={`calendar-${link}`}
+        caption="Capacity, booked and measured rate"
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.begin}
+        height="30rem"
+      />
     </>
   );
 }

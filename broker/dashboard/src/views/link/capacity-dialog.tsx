@@ -29,7 +29,13 @@ export function CapacityDialog({ link, onClose }: { link: Link; onClose: () => v
       onClose={onClose}
     >
       <div className="form">
-        <RateField label="Capacity" required hint={`now ${rate(link.capacity_bps)}${link.mtu_bytes ? ", on the wire" : ""}`} value={bps} onChange={setBps} />
+        <RateField
+          label="Capacity"
+          required
+          hint={`now ${rate(link.capacity_bps)}${link.mtu_bytes ? ", on the wire" : ""}`}
+          value={bps}
+          onChange={setBps}
+        />
         <PolicyField value={policy} onChange={setPolicy} />
       </div>
     </ChangeDialog>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A change of a link in three steps: say what, see what it breaks, confirm; then see what became of each transfer.
-import { useState, type ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { invalidate, useAction } from "../../api/use";
 import { Button, Dialog, Notice, Refusal, toast } from "../../ui";
 import { counted, Effect, type Settled } from "./effect";
@@ -54,7 +54,12 @@ export function ChangeDialog({ title, verb, done, change, policy, ask, onClose, 
     <>
       <Button onClick={onClose}>Go back</Button>
       {known ? (
-        <Button kind={known.replanned.length > 0 ? "danger" : "primary"} busy={apply.busy} disabled={refused} onClick={() => void confirm()}>
+        <Button
+          kind={known.replanned.length > 0 ? "danger" : "primary"}
+          busy={apply.busy}
+          disabled={refused}
+          onClick={() => void confirm()}
+        >
           {verb}
         </Button>
       ) : (
@@ -69,7 +74,11 @@ export function ChangeDialog({ title, verb, done, change, policy, ask, onClose, 
       {children}
       <div className="stack" aria-live="polite">
         {known && <Effect of={known} />}
-        {refused && <Notice tone="idle">You chose to leave promises alone, so this change would be refused. Choose “plan them anew” to go on.</Notice>}
+        {refused && (
+          <Notice tone="idle">
+            You chose to leave promises alone, so this change would be refused. Choose “plan them anew” to go on.
+          </Notice>
+        )}
       </div>
       <Refusal problem={preview.problem ?? apply.problem} />
     </Dialog>

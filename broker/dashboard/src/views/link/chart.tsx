@@ -11,7 +11,7 @@ import { maybe, oneOf, useUrlState } from "../../url-state";
 import { CalendarTable } from "./calendar-table";
 import { BY } from "./layers";
 import { Plot } from "./plot";
-import { shownRange, SPANS, type Span } from "./range";
+import { SPANS, type Span, shownRange } from "./range";
 import { TransfersTable } from "./transfers-table";
 import { usePicture } from "./use-picture";
 
@@ -50,7 +50,10 @@ export function Chart({ link, onPick }: ChartProps) {
   const range = useMemo((): Range => [from, end], [from, end]);
   const picture = usePicture(link.id, range, state.by, Number(state.top));
   const moved = state.from !== null && state.to !== null;
-  const onRange = useCallback(([begin, finish]: Range) => setState({ from: milliseconds(begin), to: milliseconds(finish) }), [setState]);
+  const onRange = useCallback(
+    ([begin, finish]: Range) => setState({ from: milliseconds(begin), to: milliseconds(finish) }),
+    [setState],
+  );
   const onReset = useCallback(() => setState({ from: null, to: null }), [setState]);
   const onHold = useCallback((time: number | null) => setState({ at: time === null ? null : milliseconds(time) }), [setState]);
   const pick = useMemo(() => onPick && ((picked: Range) => onPick(picked, [from, end])), [onPick, from, end]);
@@ -58,7 +61,12 @@ export function Chart({ link, onPick }: ChartProps) {
     <>
       <Choice label="Stack" options={BY_OPTIONS} value={state.by} onChange={(by) => setState({ by })} />
       <Choice label="How many of them" options={TOP_OPTIONS} value={state.top} onChange={(top) => setState({ top })} />
-      <Choice label="Range" options={SPAN_OPTIONS} value={(moved ? "" : state.span) as Span} onChange={(span) => setState({ span, from: null, to: null })} />
+      <Choice
+        label="Range"
+        options={SPAN_OPTIONS}
+        value={(moved ? "" : state.span) as Span}
+        onChange={(span) => setState({ span, from: null, to: null })}
+      />
     </>
   );
   return (
@@ -73,7 +81,18 @@ export function Chart({ link, onPick }: ChartProps) {
         {(known) => (
           <>
             <TabPanel of="plot" value={state.show}>
-              <Plot name={linkName(link)} known={known} windows={link.windows} range={range} by={state.by} held={state.at} onHold={onHold} onRange={onRange} onReset={onReset} onPick={pick} />
+              <Plot
+                name={linkName(link)}
+                known={known}
+                windows={link.windows}
+                range={range}
+                by={state.by}
+                held={state.at}
+                onHold={onHold}
+                onRange={onRange}
+                onReset={onReset}
+                onPick={pick}
+              />
             </TabPanel>
             <TabPanel of="transfers" value={state.show}>
               <TransfersTable known={known} range={range} link={link.id} />

@@ -80,7 +80,12 @@ function groupsOf({ holders, owner, begin, end, rate }: Bookings, by: By, [from,
   holders.forEach((holder, index) => {
     if (bits[index] === 0) return;
     const key = by === "transfer" ? holder.id : (holder.project ?? "");
-    const group = groups.get(key) ?? { key, label: by === "transfer" ? transferName(holder) : key || NO_PROJECT, holders: [], bits: 0 };
+    const group = groups.get(key) ?? {
+      key,
+      label: by === "transfer" ? transferName(holder) : key || NO_PROJECT,
+      holders: [],
+      bits: 0,
+    };
     group.holders.push(index);
     group.bits += bits[index]!;
     groups.set(key, group);

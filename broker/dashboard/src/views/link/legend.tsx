@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the layers and lines of the plot are.
-import { useColours } from "../../plot/colours";
+
 import { to } from "../../addresses";
+import { useColours } from "../../plot/colours";
 import { Link } from "../../ui";
 import type { Known } from "./use-picture";
 

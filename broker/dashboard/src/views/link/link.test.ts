@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
-import { bookingsOf, heldAt, stays, type BookingsDocument } from "./bookings";
+import { type BookingsDocument, bookingsOf, heldAt, stays } from "./bookings";
 import { coloured, finder, instants, OTHERS, stackOf } from "./layers";
 import { measuredOf, pictureOf } from "./picture";
 import { following, frameOf, pointsOf, rounded, shownRange } from "./range";
@@ -9,25 +9,61 @@ type Triple = [begin: number, end: number, rate: number];
 const us = (segments: Triple[]): Triple[] => segments.map(([begin, end, rate]) => [begin * 1e6, end * 1e6, rate]);
 
 function transfer(id: string, segments: Triple[], project: string | null = null): BookingsDocument["transfers"][number] {
-  return { id, label: `label of ${id}`, project, state: "RESERVED", source: "A", destination: "B", booked_bytes: 0, segments: us(segments) };
+  return {
+    id,
+    label: `label of ${id}`,
+    project,
+    state: "RESERVED",
+    source: "A",
+    destination: "B",
+    booked_bytes: 0,
+    segments: us(segments),
+  };
 }
 
 function bookings(transfers: BookingsDocument["transfers"], rest: Triple[] = [], others = 0) {
   return bookingsOf({ transfers, rest: { transfers: others, booked_bytes: 0, segments: us(rest) } });
 }
 
-const THREE = [transfer("a", [[0, 10, 5]], "p"), transfer("b", [[2, 4, 7], [4, 6, 1]], "q"), transfer("c", [[5, 8, 2]], "p")]; // prettier-ignore
+const THREE = [
+  transfer("a", [[0, 10, 5]], "p"),
+  transfer(
+    "b",
+    [
+      [2, 4, 7],
+      [4, 6, 1],
+    ],
+    "q",
+  ),
+  transfer("c", [[5, 8, 2]], "p"),
+]; // prettier-ignore
 
 describe("who holds what", () => {
   it("names them with their rates, the most first", () => {
     const at = (time: number) => heldAt(bookings(THREE), time).map(({ holder, bps }) => [holder?.id, bps]);
-    expect(at(3)).toEqual([["b", 7], ["a", 5]]); // prettier-ignore
-    expect(at(4)).toEqual([["a", 5], ["b", 1]]); // prettier-ignore
+    expect(at(3)).toEqual([
+      ["b", 7],
+      ["a", 5],
+    ]); // prettier-ignore
+    expect(at(4)).toEqual([
+      ["a", 5],
+      ["b", 1],
+    ]); // prettier-ignore
     expect(at(10)).toEqual([]);
   });
 
   it("adds up the paths of one transfer", () => {
-    expect(heldAt(bookings([transfer("a", [[0, 10, 5], [0, 10, 3]])]), 1)).toMatchObject([{ bps: 8 }]); // prettier-ignore
+    expect(
+      heldAt(
+        bookings([
+          transfer("a", [
+            [0, 10, 5],
+            [0, 10, 3],
+          ]),
+        ]),
+        1,
+      ),
+    ).toMatchObject([{ bps: 8 }]); // prettier-ignore
   });
 
   it("gives what is not named to the rest", () => {
@@ -35,7 +71,13 @@ describe("who holds what", () => {
   });
 
   it("says from when to when, and how much, within a range", () => {
-    const found = stays(bookings(THREE), [1, 5]).map(({ holder, begin, end, highestBps, bytes }) => [holder.id, begin, end, highestBps, bytes * 8]);
+    const found = stays(bookings(THREE), [1, 5]).map(({ holder, begin, end, highestBps, bytes }) => [
+      holder.id,
+      begin,
+      end,
+      highestBps,
+      bytes * 8,
+    ]);
     expect(found).toEqual([
       ["a", 1, 5, 5, 20],
       ["b", 2, 5, 7, 15],
@@ -62,7 +104,11 @@ describe("the stack", () => {
 
   it("adds up projects, and the rest, which has none, to the others", () => {
     const stack = stackOf(bookings(THREE, [[0, 1, 9]], 4), "project", 5, [0, 10], 100);
-    expect(stack.layers.map(({ key, count }) => [key, count])).toEqual([["p", 2], ["q", 1], [OTHERS, 4]]); // prettier-ignore
+    expect(stack.layers.map(({ key, count }) => [key, count])).toEqual([
+      ["p", 2],
+      ["q", 1],
+      [OTHERS, 4],
+    ]); // prettier-ignore
     expect([...(stack.layers[0]?.values ?? [])]).toEqual([5, 5, 5, 5, 7, 7, 5]);
   });
 
@@ -74,7 +120,10 @@ describe("the stack", () => {
   });
 
   it("keeps what a column of pixels shows: how it begins, its peak and its trough", () => {
-    const segments = Array.from({ length: 1000 }, (_, index): Triple => [index, index + 1, index === 501 ? 90 : index === 777 ? 1 : 10 + (index % 2)]);
+    const segments = Array.from(
+      { length: 1000 },
+      (_, index): Triple => [index, index + 1, index === 501 ? 90 : index === 777 ? 1 : 10 + (index % 2)],
+    );
     const x = instants(bookings([transfer("a", segments)]), [0, 1000], 10);
     expect(x.length).toBeLessThanOrEqual(30);
     expect(x).toContain(501);
@@ -92,7 +141,10 @@ describe("the stack", () => {
     };
     const many = Array.from({ length: 40 }, (_, index) => {
       const begin = random(500);
-      return transfer(`t${index}`, [[begin, begin + 1 + random(200), 1 + random(9)], [600, 601 + random(50), 1 + random(9)]]); // prettier-ignore
+      return transfer(`t${index}`, [
+        [begin, begin + 1 + random(200), 1 + random(9)],
+        [600, 601 + random(50), 1 + random(9)],
+      ]); // prettier-ignore
     });
     const of = bookings(many);
     const { x, layers } = stackOf(of, "transfer", 6, [0, 1000], 10_000);
@@ -147,17 +199,22 @@ describe("ranges", () => {
     expect(from + 6 * 3600).toBeLessThanOrEqual(1_000_000);
   });
 
-  it.each([[[0, 100]], [[1_767_225_600.5, 1_767_225_601.25]], [[1_767_225_600, 1_767_830_400]]] as const)("asks for more than %s on both sides", ([from, to]) => {
-    const [begin, end] = frameOf([from, to]);
-    const length = to - from;
-    expect(from - begin).toBeGreaterThan(length / 8);
-    expect(end - to).toBeGreaterThan(length / 8);
-    expect(end - begin).toBeLessThanOrEqual(2 * length);
-    expect(pointsOf([begin, end], [from, to])).toBeGreaterThanOrEqual(2_000);
-    // A small move asks nothing new.
-    const middle = begin + (end - begin) / 2;
-    expect(frameOf([middle - length / 2, middle + length / 2])).toEqual(frameOf([middle - length / 2, middle + length / 2 - length / 1e6]));
-  });
+  it.each([[[0, 100]], [[1_767_225_600.5, 1_767_225_601.25]], [[1_767_225_600, 1_767_830_400]]] as const)(
+    "asks for more than %s on both sides",
+    ([from, to]) => {
+      const [begin, end] = frameOf([from, to]);
+      const length = to - from;
+      expect(from - begin).toBeGreaterThan(length / 8);
+      expect(end - to).toBeGreaterThan(length / 8);
+      expect(end - begin).toBeLessThanOrEqual(2 * length);
+      expect(pointsOf([begin, end], [from, to])).toBeGreaterThanOrEqual(2_000);
+      // A small move asks nothing new.
+      const middle = begin + (end - begin) / 2;
+      expect(frameOf([middle - length / 2, middle + length / 2])).toEqual(
+        frameOf([middle - length / 2, middle + length / 2 - length / 1e6]),
+      );
+    },
+  );
 
   it("rounds what a hand has drawn", () => {
     expect(rounded([59, 301], 30)).toEqual([60, 300]);

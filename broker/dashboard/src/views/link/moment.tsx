@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One instant of a link: what may be used, what is booked and by whom.
 import { useMemo } from "react";
+import { to } from "../../addresses";
 import { transferName } from "../../format/names";
 import { rate } from "../../format/units";
-import { stepAt, type StepFunction } from "../../plot/align";
+import { type StepFunction, stepAt } from "../../plot/align";
 import { useColours } from "../../plot/colours";
-import { to } from "../../addresses";
 import { Button, Facts, Link, Rate, Share, Time } from "../../ui";
-import { heldAt, type Held } from "./bookings";
-import { OTHERS, othersName, type By } from "./layers";
+import { type Held, heldAt } from "./bookings";
+import { type By, OTHERS, othersName } from "./layers";
 import type { Known } from "./use-picture";
 
 interface MomentProps {
@@ -42,7 +42,18 @@ export function Moment({ known, by, time, title, onLetGo }: MomentProps) {
       <Facts
         items={[
           ["Capacity", <Rate bps={capacity} />],
-          ["Booked", <><Rate bps={booked} />{capacity ? <span className="muted"> · <Share of={booked / capacity} /></span> : null}</>],
+          [
+            "Booked",
+            <>
+              <Rate bps={booked} />
+              {capacity ? (
+                <span className="muted">
+                  {" "}
+                  · <Share of={booked / capacity} />
+                </span>
+              ) : null}
+            </>,
+          ],
           ["Free", capacity === null ? null : <Rate bps={capacity - booked} />],
           ["Measured", measured === null ? <span className="muted">no report</span> : <Rate bps={measured} />],
         ]}
@@ -65,7 +76,11 @@ function Holders({ held, known, by }: { held: readonly Held[]; known: Known; by:
       {held.slice(0, MOST_SHOWN).map((one) => (
         <li key={one.holder?.id ?? OTHERS}>
           <span className="swatch" style={{ background: colourOf(one) }} />
-          {one.holder ? <Link to={to.transfer(one.holder.id)}>{transferName(one.holder)}</Link> : <span>{othersName(known.bookings.rest)}</span>}
+          {one.holder ? (
+            <Link to={to.transfer(one.holder.id)}>{transferName(one.holder)}</Link>
+          ) : (
+            <span>{othersName(known.bookings.rest)}</span>
+          )}
           <Rate bps={one.bps} />
         </li>
       ))}

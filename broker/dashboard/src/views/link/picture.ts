@@ -16,7 +16,13 @@ export const CAPACITY = "capacity";
 export const MEASURED = "measured";
 
 /** All functions end at the end of the frame: what lies behind it has not been asked for, and is not nothing. */
-export function pictureOf(stack: Stack, capacity: StepFunction, measured: StepFunction, frame: Range, colours: ReadonlyMap<string, string>): Picture {
+export function pictureOf(
+  stack: Stack,
+  capacity: StepFunction,
+  measured: StepFunction,
+  frame: Range,
+  colours: ReadonlyMap<string, string>,
+): Picture {
   const layers = stack.layers.map(({ values }) => ({ x: stack.x, values }));
   const end: StepFunction = { x: [frame[1]], values: [Number.NaN] };
   const { x, values } = align([...layers, capacity, measured, end]);
@@ -36,7 +42,10 @@ function firstBeyond(x: Float64Array, end: number): number {
 }
 
 export function capacityOf({ steps }: Pick<Calendar, "steps">): StepFunction {
-  return { x: Float64Array.from(steps, ({ begin }) => seconds(begin)), values: Float64Array.from(steps, (step) => step.capacity_bps) };
+  return {
+    x: Float64Array.from(steps, ({ begin }) => seconds(begin)),
+    values: Float64Array.from(steps, (step) => step.capacity_bps),
+  };
 }
 
 export function measuredOf({ begin_us, span_us, rates_bps }: BookingsDocument["measured"]): StepFunction {

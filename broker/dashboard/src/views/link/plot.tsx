@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gamma(t) of a link, drawn: a stack of bookings below the line of capacity. A click holds an instant, shift and drag pick a window.
-import { useCallback, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type PointerEvent } from "react";
+import { type KeyboardEvent, type MouseEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { Window } from "../../api/types";
 import { seconds } from "../../format/time";
 import { useNow } from "../../format/use-now";
-import { Steps, type Band, type Hover, type MovableLine, type Range } from "../../plot/steps";
+import { type Band, type Hover, type MovableLine, type Range, Steps } from "../../plot/steps";
 import type { By } from "./layers";
 import { Legend } from "./legend";
 import { Moment } from "./moment";
@@ -88,17 +88,29 @@ export function Plot({ name, known, windows, range, by, held, onHold, onRange, o
         </div>
         <Legend known={known} />
         <p className="muted">
-          Wheel zooms, drag moves, a click holds an instant{onPick && ", shift and drag pick the time of a new window"}. With the keyboard: + − arrows, brackets for the changes, Enter to hold, Home to go
-          back.
+          Wheel zooms, drag moves, a click holds an instant{onPick && ", shift and drag pick the time of a new window"}. With the
+          keyboard: + − arrows, brackets for the changes, Enter to hold, Home to go back.
         </p>
       </div>
-      <Moment known={known} by={by} time={moment} title={held !== null ? "Held" : hovered !== null ? "At the pointer" : "Now"} onLetGo={held === null ? undefined : () => onHold(null)} />
+      <Moment
+        known={known}
+        by={by}
+        time={moment}
+        title={held !== null ? "Held" : hovered !== null ? "At the pointer" : "Now"}
+        onLetGo={held === null ? undefined : () => onHold(null)}
+      />
     </div>
   );
 }
 
 function bandOf({ begin, end, kind, reason }: Window): Band {
-  return { from: seconds(begin), to: seconds(end), label: reason ? `${kind}: ${reason}` : kind, colour: TONES[kind] ?? "warn", pattern: kind !== "background" };
+  return {
+    from: seconds(begin),
+    to: seconds(end),
+    label: reason ? `${kind}: ${reason}` : kind,
+    colour: TONES[kind] ?? "warn",
+    pattern: kind !== "background",
+  };
 }
 
 const YEAR = 366 * 86_400;

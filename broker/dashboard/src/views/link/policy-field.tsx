@@ -8,5 +8,13 @@ const OPTIONS = [
 ] as const;
 
 export function PolicyField({ value, onChange }: { value: OnBroken; onChange: (value: OnBroken) => void }) {
-  return <SelectField label="Transfers that lose their place" hint="A promise breaks when the new plan ends later than was promised, or when there is none." value={value} onChange={onChange} options={OPTIONS} />;
+  return (
+    <SelectField
+      label="Transfers that lose their place"
+      hint="A promise breaks when the new plan ends later than was promised, or when there is none."
+      value={value}
+      onChange={onChange}
+      options={OPTIONS}
+    />
+  );
 }

@@ -3,13 +3,13 @@
 import { useEffect, useMemo, useRef } from "react";
 import { at, url } from "../../api/client";
 import type { Calendar } from "../../api/types";
-import { useQuery, type Query } from "../../api/use";
+import { type Query, useQuery } from "../../api/use";
 import { iso, seconds } from "../../format/time";
 import type { StepFunction } from "../../plot/align";
 import type { Range } from "../../plot/steps";
-import { bookingsOf, type Bookings, type BookingsDocument } from "./bookings";
-import { coloured, stackOf, type By, type Layer } from "./layers";
-import { capacityOf, measuredOf, pictureOf, type Picture } from "./picture";
+import { type Bookings, type BookingsDocument, bookingsOf } from "./bookings";
+import { type By, coloured, type Layer, stackOf } from "./layers";
+import { capacityOf, measuredOf, type Picture, pictureOf } from "./picture";
 import { frameOf, pointsOf } from "./range";
 
 export interface Known extends Picture {
@@ -30,7 +30,10 @@ export function usePicture(link: string, range: Range, by: By, top: number): Que
   const points = pointsOf(frame, range);
   const asked = { from: iso(frame[0]), to: iso(frame[1]), points };
   const calendar = useQuery<Calendar>(url(at`/v1/links/${link}/calendar`, asked), { keep: true });
-  const booked = useQuery<BookingsDocument>(url(at`/v1/links/${link}/bookings`, { ...asked, top: MOST_NAMED }), { keep: true, everyMs: MEASURED_EVERY_MS });
+  const booked = useQuery<BookingsDocument>(url(at`/v1/links/${link}/bookings`, { ...asked, top: MOST_NAMED }), {
+    keep: true,
+    everyMs: MEASURED_EVERY_MS,
+  });
   const data = useKnown(calendar.data, booked.data, by, top, points / POINTS_A_COLUMN);
   const reload = (): void => {
     calendar.reload();
@@ -45,16 +48,33 @@ export function usePicture(link: string, range: Range, by: By, top: number): Que
   };
 }
 
-function useKnown(calendar: Calendar | undefined, booked: BookingsDocument | undefined, by: By, top: number, columns: number): Known | undefined {
+function useKnown(
+  calendar: Calendar | undefined,
+  booked: BookingsDocument | undefined,
+  by: By,
+  top: number,
+  columns: number,
+): Known | undefined {
   const before = useRef<ReadonlyMap<string, string>>(new Map());
   const bookings = useMemo(() => booked && bookingsOf(booked), [booked]);
   const known = useMemo((): Known | undefined => {
     if (!calendar || !booked || !bookings) return undefined;
     const frame: Range = [seconds(booked.begin), seconds(booked.end)];
     const stack = stackOf(bookings, by, top, frame, columns);
-    const colours = coloured(stack.layers.map(({ key }) => key), before.current); // prettier-ignore
+    const colours = coloured(
+      stack.layers.map(({ key }) => key),
+      before.current,
+    ); // prettier-ignore
     const [capacity, measured] = [capacityOf(calendar), measuredOf(booked.measured)];
-    return { calendar, bookings, capacity, measured, layers: stack.layers, colours, ...pictureOf(stack, capacity, measured, frame, colours) };
+    return {
+      calendar,
+      bookings,
+      capacity,
+      measured,
+      layers: stack.layers,
+      colours,
+      ...pictureOf(stack, capacity, measured, frame, colours),
+    };
     // `columns` follows the range, and the answer to it brings a new picture anyway.
   }, [calendar, booked, bookings, by, top]);
   useEffect(() => {

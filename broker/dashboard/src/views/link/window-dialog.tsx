@@ -30,7 +30,10 @@ export function WindowDialog({ link, range, onClose }: { link: Link; range: Rang
   const [policy, setPolicy] = useState<OnBroken>("replan");
   const lasting = begin !== null && end !== null ? seconds(end) - seconds(begin) : null;
   const backwards = lasting !== null && lasting <= 0;
-  const body: WindowBody | null = begin === null || end === null || bps === null || backwards ? null : { begin, end, bps, kind, reason: reason.trim() || null, on_broken: policy };
+  const body: WindowBody | null =
+    begin === null || end === null || bps === null || backwards
+      ? null
+      : { begin, end, bps, kind, reason: reason.trim() || null, on_broken: policy };
   const ask = (preview: boolean): Promise<Settled> => post(url(at`/v1/links/${link.id}/windows`, preview ? { preview } : {}), body);
   return (
     <ChangeDialog
@@ -46,8 +49,21 @@ export function WindowDialog({ link, range, onClose }: { link: Link; range: Rang
         <SelectField label="Kind" value={kind} onChange={setKind} options={KINDS} />
         <RateField label="May still be used" hint="0: nothing at all" required value={bps} onChange={setBps} />
         <TimeField label="Begin" required value={begin} onChange={setBegin} />
-        <TimeField label="End" required value={end} onChange={setEnd} error={backwards && "must lie after the begin"} hint={lasting !== null && duration(lasting)} />
-        <TextField label="Reason" hint="Who is told why their transfer is late reads this" maxLength={LONGEST_REASON} value={reason} onChange={setReason} />
+        <TimeField
+          label="End"
+          required
+          value={end}
+          onChange={setEnd}
+          error={backwards && "must lie after the begin"}
+          hint={lasting !== null && duration(lasting)}
+        />
+        <TextField
+          label="Reason"
+          hint="Who is told why their transfer is late reads this"
+          maxLength={LONGEST_REASON}
+          value={reason}
+          onChange={setReason}
+        />
         <PolicyField value={policy} onChange={setPolicy} />
       </div>
     </ChangeDialog>

@@ -6,7 +6,7 @@ import type { Link, Window } from "../../api/types";
 import { invalidate, useAction } from "../../api/use";
 import { local, seconds } from "../../format/time";
 import { useNow } from "../../format/use-now";
-import { Button, Card, Confirm, Duration, Empty, Loading, Rate, Table, Tag, Time, toast, type Column } from "../../ui";
+import { Button, Card, type Column, Confirm, Duration, Empty, Loading, Rate, Table, Tag, Time, toast } from "../../ui";
 import { Effect, type Settled } from "./effect";
 
 interface WindowsProps {
@@ -20,20 +20,70 @@ export function Windows({ link, may }: WindowsProps) {
   const now = seconds(useNow(10_000));
   const columns: Column<Window>[] = [
     { key: "kind", title: "Kind", sort: true, width: "9rem", value: ({ kind }) => kind },
-    { key: "when", title: "State", width: "9rem", value: (window) => stateOf(window, now), show: (window) => <When of={stateOf(window, now)} /> },
-    { key: "begin", title: "From", sort: true, width: "13rem", value: ({ begin }) => begin, show: ({ begin }) => <Time at={begin} /> },
+    {
+      key: "when",
+      title: "State",
+      width: "9rem",
+      value: (window) => stateOf(window, now),
+      show: (window) => <When of={stateOf(window, now)} />,
+    },
+    {
+      key: "begin",
+      title: "From",
+      sort: true,
+      width: "13rem",
+      value: ({ begin }) => begin,
+      show: ({ begin }) => <Time at={begin} />,
+    },
     { key: "end", title: "To", sort: true, width: "13rem", value: ({ end }) => end, show: ({ end }) => <Time at={end} /> },
-    { key: "lasting", title: "Lasts", sort: true, align: "end", width: "8rem", value: lastingOf, show: (window) => <Duration s={lastingOf(window)} /> },
-    { key: "bps", title: "May be used", sort: true, align: "end", width: "8rem", value: ({ bps }) => bps, show: ({ bps }) => <Rate bps={bps} /> },
-    { key: "reason", title: "Reason", value: ({ reason }) => reason, show: ({ reason }) => <span title={reason ?? undefined}>{reason ?? "–"}</span> },
+    {
+      key: "lasting",
+      title: "Lasts",
+      sort: true,
+      align: "end",
+      width: "8rem",
+      value: lastingOf,
+      show: (window) => <Duration s={lastingOf(window)} />,
+    },
+    {
+      key: "bps",
+      title: "May be used",
+      sort: true,
+      align: "end",
+      width: "8rem",
+      value: ({ bps }) => bps,
+      show: ({ bps }) => <Rate bps={bps} />,
+    },
+    {
+      key: "reason",
+      title: "Reason",
+      value: ({ reason }) => reason,
+      show: ({ reason }) => <span title={reason ?? undefined}>{reason ?? "–"}</span>,
+    },
   ];
-  if (may) columns.push({ key: "remove", title: "", width: "7rem", align: "end", value: () => null, show: (window) => <RemoveButton window={window} onClick={() => setGoing(window)} /> });
+  if (may)
+    columns.push({
+      key: "remove",
+      title: "",
+      width: "7rem",
+      align: "end",
+      value: () => null,
+      show: (window) => <RemoveButton window={window} onClick={() => setGoing(window)} />,
+    });
   return (
     <Card title="Maintenance windows and outages">
       {link.windows.length === 0 ? (
         <Empty title="No windows">All of the capacity may be used at all times.</Empty>
       ) : (
-        <Table name={`windows-${link.id}`} caption="Windows" columns={columns} rows={link.windows} rowKey={({ id }) => id} sort="begin" height="20rem" />
+        <Table
+          name={`windows-${link.id}`}
+          caption="Windows"
+          columns={columns}
+          rows={link.windows}
+          rowKey={({ id }) => id}
+          sort="begin"
+          height="20rem"
+        />
       )}
       {going && <RemoveWindow link={link} window={going} onClose={() => setGoing(undefined)} />}
     </Card>
@@ -42,7 +92,8 @@ export function Windows({ link, may }: WindowsProps) {
 
 type When = "past" | "open" | "to come";
 
-const stateOf = ({ begin, end }: Window, now: number): When => (seconds(end) <= now ? "past" : seconds(begin) <= now ? "open" : "to come");
+const stateOf = ({ begin, end }: Window, now: number): When =>
+  seconds(end) <= now ? "past" : seconds(begin) <= now ? "open" : "to come";
 const lastingOf = ({ begin, end }: Window): number => seconds(end) - seconds(begin);
 
 function When({ of }: { of: When }) {
@@ -85,8 +136,8 @@ function RemoveWindow({ link, window, onClose }: { link: Link; window: Window; o
       onConfirm={() => void confirm()}
     >
       <p>
-        From <Time at={window.begin} /> to <Time at={window.end} /> all of the capacity of the link may be booked again, instead of <Rate bps={window.bps} />.
-        {window.reason && <> The window was made for: {window.reason}</>}
+        From <Time at={window.begin} /> to <Time at={window.end} /> all of the capacity of the link may be booked again, instead of{" "}
+        <Rate bps={window.bps} />.{window.reason && <> The window was made for: {window.reason}</>}
       </p>
       {effect ? <Effect of={effect} /> : !preview.problem && <Loading />}
     </Confirm>

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every link: how much of it is booked, now and in the next hours, and when less of it may be used.
 import { useMemo } from "react";
+import { to } from "../../addresses";
 import { url } from "../../api/client";
 import type { Link as NetworkLink, Window } from "../../api/types";
 import { useQuery } from "../../api/use";
 import { seconds } from "../../format/time";
 import { rate } from "../../format/units";
 import { useNow } from "../../format/use-now";
-import { to } from "../../addresses";
-import { Answer, Choice, Link, Meter, Rate, SearchField, Table, Tag, Time, View, type Column } from "../../ui";
+import { Answer, Choice, type Column, Link, Meter, Rate, SearchField, Table, Tag, Time, View } from "../../ui";
 import { descends, sorted, sortName } from "../../ui/sorting";
 import { oneOf, text, useUrlState } from "../../url-state";
 import "./links.css";
-import { KINDS, matching, rowsOf, type Load, type Row } from "./rows";
+import { KINDS, type Load, matching, type Row, rowsOf } from "./rows";
 import { Sparkline } from "./sparkline";
 
 const SORTS = ["name", "id", "capacity", "now", "peak", "window"].flatMap((name) => [name, `-${name}`]);
@@ -29,12 +29,56 @@ const LOAD_AHEAD = url("/v1/network/load", { steps: 96 });
 const EVERY_MS = 60_000; // time goes on without an event
 
 const COLUMNS: Column<Row>[] = [
-  { key: "name", title: "Link", sort: true, value: (row) => row.name, show: (row) => <Link to={to.link(row.link.id)}>{row.name}</Link> },
-  { key: "id", title: "Id", sort: true, value: (row) => row.link.id, show: (row) => <span className="mono muted">{row.link.id}</span> },
-  { key: "capacity", title: "Capacity", sort: true, align: "end", width: "9rem", hint: "Without windows", value: (row) => row.link.capacity_bps, show: (row) => <Rate bps={row.link.capacity_bps} /> },
-  { key: "now", title: "Booked now", sort: true, width: "12rem", hint: "Of what may be used now", value: (row) => row.now ?? null, show: (row) => <Now row={row} /> },
-  { key: "peak", title: "Next 24 h", sort: true, width: "14rem", hint: "The share booked, and its peak", value: (row) => row.peak, show: (row) => <Sparkline shares={row.ahead} peak={row.peak} /> },
-  { key: "window", title: "Next window", sort: true, width: "22rem", value: (row) => row.window?.begin ?? null, show: (row) => row.window && <NextWindow window={row.window} /> },
+  {
+    key: "name",
+    title: "Link",
+    sort: true,
+    value: (row) => row.name,
+    show: (row) => <Link to={to.link(row.link.id)}>{row.name}</Link>,
+  },
+  {
+    key: "id",
+    title: "Id",
+    sort: true,
+    value: (row) => row.link.id,
+    show: (row) => <span className="mono muted">{row.link.id}</span>,
+  },
+  {
+    key: "capacity",
+    title: "Capacity",
+    sort: true,
+    align: "end",
+    width: "9rem",
+    hint: "Without windows",
+    value: (row) => row.link.capacity_bps,
+    show: (row) => <Rate bps={row.link.capacity_bps} />,
+  },
+  {
+    key: "now",
+    title: "Booked now",
+    sort: true,
+    width: "12rem",
+    hint: "Of what may be used now",
+    value: (row) => row.now ?? null,
+    show: (row) => <Now row={row} />,
+  },
+  {
+    key: "peak",
+    title: "Next 24 h",
+    sort: true,
+    width: "14rem",
+    hint: "The share booked, and its peak",
+    value: (row) => row.peak,
+    show: (row) => <Sparkline shares={row.ahead} peak={row.peak} />,
+  },
+  {
+    key: "window",
+    title: "Next window",
+    sort: true,
+    width: "22rem",
+    value: (row) => row.window?.begin ?? null,
+    show: (row) => row.window && <NextWindow window={row.window} />,
+  },
 ];
 
 export default function Links() {
@@ -56,10 +100,25 @@ export default function Links() {
   );
   return (
     <View title="Links">
-      <Answer of={links} empty={(all) => all.length === 0 && "The network has no links yet. `bwb link import` brings a whole one, `bwb link create` makes a single one."}>
+      <Answer
+        of={links}
+        empty={(all) =>
+          all.length === 0 &&
+          "The network has no links yet. `bwb link import` brings a whole one, `bwb link create` makes a single one."
+        }
+      >
         {() => (
           <>
-            <Table name="links" caption="Links" columns={COLUMNS} rows={rows} rowKey={(row) => row.link.id} sort={state.sort} onSort={(sort) => setState({ sort })} tools={tools} />
+            <Table
+              name="links"
+              caption="Links"
+              columns={COLUMNS}
+              rows={rows}
+              rowKey={(row) => row.link.id}
+              sort={state.sort}
+              onSort={(sort) => setState({ sort })}
+              tools={tools}
+            />
             {rows.length === 0 && <p className="muted">No link matches.</p>}
           </>
         )}

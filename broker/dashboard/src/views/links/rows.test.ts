@@ -5,10 +5,26 @@ import { matching, nextWindow, rowsOf } from "./rows";
 import { outline } from "./sparkline";
 
 const link = (id: string, source: string, target: string, host: string | null = null): Link => ({
-  id, source, target, host, capacity_bps: 10, mtu_bytes: null, channel_bps: null, slot_us: 1, metric: null, available: [], windows: [],
-  reverse: null, version: 0, revision: 1,
+  id,
+  source,
+  target,
+  host,
+  capacity_bps: 10,
+  mtu_bytes: null,
+  channel_bps: null,
+  slot_us: 1,
+  metric: null,
+  available: [],
+  windows: [],
+  reverse: null,
+  version: 0,
+  revision: 1,
 }); // prettier-ignore
-const LINKS = [link("L1", "chic-cr6", "star-cr6"), link("L2", "star-cr6", "chic-cr6"), link("dtn01.bnl~up", "dtn01.bnl", "bnl-cr6", "dtn01.bnl")];
+const LINKS = [
+  link("L1", "chic-cr6", "star-cr6"),
+  link("L2", "star-cr6", "chic-cr6"),
+  link("dtn01.bnl~up", "dtn01.bnl", "bnl-cr6", "dtn01.bnl"),
+];
 const ids = (links: readonly Link[]) => links.map(({ id }) => id);
 
 it("finds links by words in any order, and keeps NICs apart", () => {

@@ -17,7 +17,8 @@ export function Asked({ of }: { of: Decisions }) {
         <>
           <Hours of={of} />
           <p>
-            <span className="overview-key admitted" /> {of.admitted_day} admitted <span className="overview-key refused" /> {of.refused_day} refused
+            <span className="overview-key admitted" /> {of.admitted_day} admitted <span className="overview-key refused" />{" "}
+            {of.refused_day} refused
           </p>
           {of.reasons.length > 0 && <Reasons of={of} />}
         </>
@@ -33,13 +34,31 @@ function Hours({ of: { hours, admitted_day: admitted, refused_day: refused } }: 
   const step = WIDTH / hours.length;
   const tall = (number: number): number => (number / most) * HEIGHT;
   return (
-    <svg className="overview-hours" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`Each hour of the last 24: ${admitted} admitted, ${refused} refused, at most ${most} an hour`}>
+    <svg
+      className="overview-hours"
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Each hour of the last 24: ${admitted} admitted, ${refused} refused, at most ${most} an hour`}
+    >
       {hours.map((hour, index) => (
         <g key={hour.begin}>
           <title>{`from ${local(seconds(hour.begin))}: ${hour.admitted} admitted, ${hour.refused} refused`}</title>
           <rect className="ground" x={index * step} y={0} width={step} height={HEIGHT} />
-          <rect className="admitted" x={index * step + 1} y={HEIGHT - tall(hour.admitted)} width={step - 2} height={tall(hour.admitted)} />
-          <rect className="refused" x={index * step + 1} y={HEIGHT - tall(hour.admitted + hour.refused)} width={step - 2} height={tall(hour.refused)} />
+          <rect
+            className="admitted"
+            x={index * step + 1}
+            y={HEIGHT - tall(hour.admitted)}
+            width={step - 2}
+            height={tall(hour.admitted)}
+          />
+          <rect
+            className="refused"
+            x={index * step + 1}
+            y={HEIGHT - tall(hour.admitted + hour.refused)}
+            width={step - 2}
+            height={tall(hour.refused)}
+          />
         </g>
       ))}
     </svg>

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "react";
 import { Card, Empty, Icon, Link } from "../../ui";
-import { lasting, type Concern } from "./attention";
+import { type Concern, lasting } from "./attention";
 
 const DRIFT_LEAST_S = 10;
 const MOST = 50;
 
 /** `more`: of promises that are not listed, and where they are. */
-export function AttentionList({ concerns, now, more }: { concerns: readonly Concern[]; now: number; more: { number: number; to: string } }) {
+export function AttentionList({
+  concerns,
+  now,
+  more,
+}: {
+  concerns: readonly Concern[];
+  now: number;
+  more: { number: number; to: string };
+}) {
   const [since] = useState(() => new Map<string, number>());
   const shown = lasting(concerns, since, now, DRIFT_LEAST_S);
   return (

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Host, Link } from "../../api/types";
 import { iso } from "../../format/time";
-import { concernsOf, drifts, lasting, unlisted, type Concern, type Situation } from "./attention";
+import { type Concern, concernsOf, drifts, lasting, type Situation, unlisted } from "./attention";
 import { SPAN_S } from "./load";
 
 const NOW = Date.parse("2026-01-01T14:00:00Z") / 1000;
@@ -13,8 +13,26 @@ const link = (id: string, more: Partial<Link> = {}): Link => ({
   ...more,
 });
 const host = (name: string, more: Partial<Host> = {}): Host =>
-  ({ name, state: "up", revision: 3, fetched_revision: 3, booked_bps: 0, applied_bps: 0, clock: null, last_seen: iso(NOW - 100), ...more }) as Host;
-const situation = (more: Partial<Situation>): Situation => ({ endangered: [], links: [], shares: new Map(), day: undefined, hosts: [], now: NOW, ...more });
+  ({
+    name,
+    state: "up",
+    revision: 3,
+    fetched_revision: 3,
+    booked_bps: 0,
+    applied_bps: 0,
+    clock: null,
+    last_seen: iso(NOW - 100),
+    ...more,
+  }) as Host;
+const situation = (more: Partial<Situation>): Situation => ({
+  endangered: [],
+  links: [],
+  shares: new Map(),
+  day: undefined,
+  hosts: [],
+  now: NOW,
+  ...more,
+});
 const whys = (more: Partial<Situation>): string[] => concernsOf(situation(more)).map(({ name, why }) => `${name}: ${why}`);
 
 describe("concernsOf", () => {
@@ -23,7 +41,17 @@ describe("concernsOf", () => {
   });
 
   it("names promises, broken ones first, and what they were", () => {
-    const one = { id: "t", label: null, source: "h1", destination: "h2", project: null, state: "ACTIVE", priority: 0, promised_finish: iso(NOW + 60), finish: iso(NOW + 60) };
+    const one = {
+      id: "t",
+      label: null,
+      source: "h1",
+      destination: "h2",
+      project: null,
+      state: "ACTIVE",
+      priority: 0,
+      promised_finish: iso(NOW + 60),
+      finish: iso(NOW + 60),
+    };
     const found = concernsOf(
       situation({
         endangered: [
@@ -32,7 +60,10 @@ describe("concernsOf", () => {
         ],
       }),
     );
-    expect(found.map(({ tone, name }) => [tone, name])).toEqual([["bad", "h1 → h2"], ["warn", "h1 → h2"]]);
+    expect(found.map(({ tone, name }) => [tone, name])).toEqual([
+      ["bad", "h1 → h2"],
+      ["warn", "h1 → h2"],
+    ]);
     expect(found[0]?.why).toMatch(/^Broken: it is late; promised for .*, now /);
     expect(found[1]?.why).toMatch(/^At risk: it is behind; promised for [^,]*$/);
   });
@@ -40,18 +71,29 @@ describe("concernsOf", () => {
   it("says why a link is closed, and when a full one has room", () => {
     const window = { id: "w", begin: iso(NOW - 60), end: iso(NOW + 60), bps: 0, kind: "maintenance", reason: "new card" };
     const links = [link("closed", { windows: [window] }), link("full"), link("nic", { host: "h" })];
-    const shares = new Map([["closed", null], ["full", 1], ["nic", 1]]);
+    const shares = new Map([
+      ["closed", null],
+      ["full", 1],
+      ["nic", 1],
+    ]);
     const day = { begin: iso(NOW + SPAN_S), end: iso(NOW + 3 * SPAN_S), steps: 2, links: [{ id: "full", shares: [1, 1] }] };
     const [closed, full, ...rest] = whys({ links, shares, day });
     expect(closed).toMatch(/^A → B: Closed: maintenance, new card, until /);
     expect(full).toBe("A → B: Full, with no room within a day");
     expect(rest).toEqual([]); // a busy interface is no concern
-    expect(whys({ links, shares: new Map([["full", 1]]), day: { ...day, links: [{ id: "full", shares: [1, 0.2] }] } })[0]).toMatch(/Full until about /);
+    expect(whys({ links, shares: new Map([["full", 1]]), day: { ...day, links: [{ id: "full", shares: [1, 0.2] }] } })[0]).toMatch(
+      /Full until about /,
+    );
   });
 
   it("names hosts that are silent, late, adrift, or without a good clock", () => {
     const clock = { good: false, reason: "not synchronised" } as Host["clock"];
-    const hosts = [host("h1", { state: "down", last_seen: null }), host("h2", { state: "late" }), host("h3", { fetched_revision: 2 }), host("h4", { clock })];
+    const hosts = [
+      host("h1", { state: "down", last_seen: null }),
+      host("h2", { state: "late" }),
+      host("h3", { fetched_revision: 2 }),
+      host("h4", { clock }),
+    ];
     expect(whys({ hosts })).toEqual([
       "h1: Its agent is silent, never seen",
       expect.stringMatching(/^h2: Its agent is late, last seen 1.min ago$/),

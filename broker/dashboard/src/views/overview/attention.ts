@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What needs somebody now, the worst first: promises, links, hosts. Pure.
+
+import { to } from "../../addresses";
 import type { Host, Link, Schemas } from "../../api/types";
 import { linkName, transferName } from "../../format/names";
 import { relative, seconds } from "../../format/time";
-import { to } from "../../addresses";
 import { listOf } from "./lists";
-import { clock, FULL, roomFrom, type Load, type Shares } from "./load";
+import { clock, FULL, type Load, roomFrom, type Shares } from "./load";
 
 export interface Concern {
   key: string;
@@ -25,7 +26,11 @@ export interface Situation {
 }
 
 export function concernsOf(situation: Situation): Concern[] {
-  const found = [...situation.endangered.map((one) => promise(one, situation.now)), ...links(situation), ...situation.hosts.flatMap((host) => trouble(host, situation.now))];
+  const found = [
+    ...situation.endangered.map((one) => promise(one, situation.now)),
+    ...links(situation),
+    ...situation.hosts.flatMap((host) => trouble(host, situation.now)),
+  ];
   return found.sort((a, b) => Number(b.tone === "bad") - Number(a.tone === "bad"));
 }
 
@@ -52,7 +57,13 @@ function links({ links: all, shares, day, now }: Situation): Concern[] {
     if (share === undefined || share < FULL || link.host !== null) return [];
     const spans = loads.get(link.id);
     const room = spans && roomFrom(spans, seconds(day?.begin ?? now));
-    return [{ ...concern, tone: "warn", why: room === undefined ? "Full, with no room within a day" : `Full until about ${clock(room, now)}` }];
+    return [
+      {
+        ...concern,
+        tone: "warn",
+        why: room === undefined ? "Full, with no room within a day" : `Full until about ${clock(room, now)}`,
+      },
+    ];
   });
 }
 
@@ -66,11 +77,20 @@ function trouble(host: Host, now: number): Concern[] {
   const concern = { name: host.name, to: to.host(host.name) };
   const silent = host.last_seen ? `last seen ${relative(host.last_seen, now)}` : "never seen";
   if (host.state === "down") return [{ ...concern, key: `down ${host.name}`, tone: "bad", why: `Its agent is silent, ${silent}` }];
-  if (host.state === "stopped") return [{ ...concern, key: `stopped ${host.name}`, tone: "bad", why: `Its agent was stopped, ${silent}` }];
+  if (host.state === "stopped")
+    return [{ ...concern, key: `stopped ${host.name}`, tone: "bad", why: `Its agent was stopped, ${silent}` }];
   const found: Concern[] = [];
-  if (host.state === "late") found.push({ ...concern, key: `late ${host.name}`, tone: "warn", why: `Its agent is late, ${silent}` });
-  if (drifts(host)) found.push({ ...concern, key: `drift ${host.name}`, tone: "warn", why: "Drift: its agent does not do what is booked" });
-  if (host.clock && !host.clock.good) found.push({ ...concern, key: `clock ${host.name}`, tone: "warn", why: `Its clock is not good enough${host.clock.reason ? `: ${host.clock.reason}` : ""}` });
+  if (host.state === "late")
+    found.push({ ...concern, key: `late ${host.name}`, tone: "warn", why: `Its agent is late, ${silent}` });
+  if (drifts(host))
+    found.push({ ...concern, key: `drift ${host.name}`, tone: "warn", why: "Drift: its agent does not do what is booked" });
+  if (host.clock && !host.clock.good)
+    found.push({
+      ...concern,
+      key: `clock ${host.name}`,
+      tone: "warn",
+      why: `Its clock is not good enough${host.clock.reason ? `: ${host.clock.reason}` : ""}`,
+    });
   return found;
 }
 

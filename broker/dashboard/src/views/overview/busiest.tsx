@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The map in words: the links that are booked most at the instant that it shows.
 import { useMemo } from "react";
+import { to } from "../../addresses";
 import type { Link as NetworkLink } from "../../api/types";
 import { linkName } from "../../format/names";
-import { to } from "../../addresses";
-import { Card, Link, Meter, Rate, Table, Tag, type Column } from "../../ui";
+import { Card, type Column, Link, Meter, Rate, Table, Tag } from "../../ui";
 import { capacityAt, type Shares } from "./load";
 
 interface Row {
@@ -16,11 +16,39 @@ interface Row {
 const MOST = 30;
 
 const COLUMNS: Column<Row>[] = [
-  { key: "link", title: "Link", sort: true, value: ({ link }) => linkName(link), show: ({ link }) => <Link to={to.link(link.id)}>{linkName(link)}</Link> },
+  {
+    key: "link",
+    title: "Link",
+    sort: true,
+    value: ({ link }) => linkName(link),
+    show: ({ link }) => <Link to={to.link(link.id)}>{linkName(link)}</Link>,
+  },
   { key: "id", title: "Id", sort: true, value: ({ link }) => link.id, hint: "Tells parallel links apart" },
-  { key: "share", title: "Booked share", sort: true, width: "13rem", value: ({ share }) => share, show: ({ link, share }) => (share === null ? <Tag tone="bad">closed</Tag> : <Meter of={share} label={`${linkName(link)} booked`} />) },
-  { key: "booked_bps", title: "Booked", sort: true, align: "end", value: ({ share, capacity }) => Math.round((share ?? 0) * capacity), show: ({ share, capacity }) => <Rate bps={(share ?? 0) * capacity} /> },
-  { key: "capacity_bps", title: "Capacity", sort: true, align: "end", value: ({ capacity }) => capacity, show: ({ capacity }) => <Rate bps={capacity} /> },
+  {
+    key: "share",
+    title: "Booked share",
+    sort: true,
+    width: "13rem",
+    value: ({ share }) => share,
+    show: ({ link, share }) =>
+      share === null ? <Tag tone="bad">closed</Tag> : <Meter of={share} label={`${linkName(link)} booked`} />,
+  },
+  {
+    key: "booked_bps",
+    title: "Booked",
+    sort: true,
+    align: "end",
+    value: ({ share, capacity }) => Math.round((share ?? 0) * capacity),
+    show: ({ share, capacity }) => <Rate bps={(share ?? 0) * capacity} />,
+  },
+  {
+    key: "capacity_bps",
+    title: "Capacity",
+    sort: true,
+    align: "end",
+    value: ({ capacity }) => capacity,
+    show: ({ capacity }) => <Rate bps={capacity} />,
+  },
 ];
 
 interface BusiestProps {
@@ -36,7 +64,14 @@ export function Busiest({ links, shares, instant, when }: BusiestProps) {
   const rows = useMemo(() => busiest(links, shares, instant), [links, shares, instant]);
   return (
     <Card title={`Busiest links: ${when.charAt(0).toLowerCase()}${when.slice(1)}`}>
-      <Table name="busiest-links" caption="Busiest links" columns={COLUMNS} rows={rows} rowKey={({ link }) => link.id} height="24rem" />
+      <Table
+        name="busiest-links"
+        caption="Busiest links"
+        columns={COLUMNS}
+        rows={rows}
+        rowKey={({ link }) => link.id}
+        height="24rem"
+      />
     </Card>
   );
 }

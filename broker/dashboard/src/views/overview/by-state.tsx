@@ -20,7 +20,17 @@ export function ByState({ of, since }: { of: States; since: string }) {
   );
 }
 
-function Rows({ title, states, of, to }: { title: string; states: readonly (keyof States)[]; of: States; to: (state: string) => string }) {
+function Rows({
+  title,
+  states,
+  of,
+  to,
+}: {
+  title: string;
+  states: readonly (keyof States)[];
+  of: States;
+  to: (state: string) => string;
+}) {
   const most = Math.max(1, ...states.map((state) => of[state]));
   return (
     <table className="overview-bars">

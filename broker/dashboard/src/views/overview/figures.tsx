@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers that are read from across the room. Each leads to the list of what it counts.
+
+import { to } from "../../addresses";
 import type { Schemas } from "../../api/types";
 import { exact, share } from "../../format/units";
-import { to } from "../../addresses";
 import { Figure, Link, type Tone } from "../../ui";
 import { listOf } from "./lists";
 
@@ -12,9 +13,27 @@ export function Figures({ overview, since }: { overview: Overview; since: string
   const { live, day } = overview.promises;
   return (
     <div className="figures overview-figures">
-      <Figure label="Promises kept" tone="good" value={live.kept} to={listOf.promise("kept")} note={<Day number={day.kept} to={listOf.endedPromise("kept", since)} />} />
-      <Figure label="At risk" tone={live.at_risk > 0 ? "warn" : "plain"} value={live.at_risk} to={listOf.promise("at_risk")} note="of those under way" />
-      <Figure label="Broken" tone={live.broken > 0 ? "bad" : "plain"} value={live.broken} to={listOf.promise("broken")} note={<Day number={day.broken} to={listOf.endedPromise("broken", since)} />} />
+      <Figure
+        label="Promises kept"
+        tone="good"
+        value={live.kept}
+        to={listOf.promise("kept")}
+        note={<Day number={day.kept} to={listOf.endedPromise("kept", since)} />}
+      />
+      <Figure
+        label="At risk"
+        tone={live.at_risk > 0 ? "warn" : "plain"}
+        value={live.at_risk}
+        to={listOf.promise("at_risk")}
+        note="of those under way"
+      />
+      <Figure
+        label="Broken"
+        tone={live.broken > 0 ? "bad" : "plain"}
+        value={live.broken}
+        to={listOf.promise("broken")}
+        note={<Day number={day.broken} to={listOf.endedPromise("broken", since)} />}
+      />
       <Admitted of={overview.decisions} />
       <Agents of={overview.agents} />
     </div>
@@ -32,7 +51,9 @@ function Day({ number, to: address }: { number: number; to: string }) {
 function Admitted({ of }: { of: Overview["decisions"] }) {
   const [hour, day] = [of.admitted_hour + of.refused_hour, of.admitted_day + of.refused_day];
   const note = `24 h: ${share(day > 0 ? of.admitted_day / day : null)} of ${exact(day)}`;
-  return <Figure label="Admitted in 1 h" value={share(hour > 0 ? of.admitted_hour / hour : null)} note={note} to={to.transfers()} />;
+  return (
+    <Figure label="Admitted in 1 h" value={share(hour > 0 ? of.admitted_hour / hour : null)} note={note} to={to.transfers()} />
+  );
 }
 
 function Agents({ of: { up, late, down } }: { of: Overview["agents"] }) {

@@ -5,8 +5,8 @@ import type { Host, Link, Schemas } from "../../api/types";
 import { useQuery } from "../../api/use";
 import { iso } from "../../format/time";
 import { useNow } from "../../format/use-now";
-import { flag, maybe, text, useUrlState } from "../../url-state";
 import { Answer, View } from "../../ui";
+import { flag, maybe, text, useUrlState } from "../../url-state";
 import { Asked } from "./asked";
 import { concernsOf, unlisted } from "./attention";
 import { AttentionList } from "./attention-list";
@@ -37,10 +37,18 @@ export default function Overview() {
   const load = useLoad(stop, now);
   const setStop = useCallback((next: number) => setState({ at: instantOf(next, Date.now() / 1000) }), [setState]);
   const setSight = useCallback((sight: string) => setState({ sight }), [setState]);
-  const since = iso((Math.floor(now / MINUTE_S) * MINUTE_S) - DAY_S);
+  const since = iso(Math.floor(now / MINUTE_S) * MINUTE_S - DAY_S);
   const { nowShares, day } = load;
   const concerns = useMemo(
-    () => concernsOf({ endangered: overview.data?.promises.endangered ?? [], links: links.data ?? [], shares: nowShares, day, hosts: hosts.data ?? [], now }),
+    () =>
+      concernsOf({
+        endangered: overview.data?.promises.endangered ?? [],
+        links: links.data ?? [],
+        shares: nowShares,
+        day,
+        hosts: hosts.data ?? [],
+        now,
+      }),
     [overview.data, links.data, nowShares, day, hosts.data, now],
   );
   return (
@@ -49,12 +57,27 @@ export default function Overview() {
         {(found) => (
           <div className={state.wall ? "overview wall" : "overview"}>
             <Figures overview={found} since={since} />
-            <MapCard links={links} topology={topology} hosts={hosts.data} load={load} stop={stop} onStop={setStop} now={now} sight={state.sight} onSight={setSight} />
+            <MapCard
+              links={links}
+              topology={topology}
+              hosts={hosts.data}
+              load={load}
+              stop={stop}
+              onStop={setStop}
+              now={now}
+              sight={state.sight}
+              onSight={setSight}
+            />
             <AttentionList concerns={concerns} now={now} more={unlisted(found.promises)} />
             <div className="overview-more">
               <Asked of={found.decisions} />
               <ByState of={found.transfers} since={since} />
-              <Busiest links={links.data ?? []} shares={load.shares} instant={instantOf(stop, now) ?? now} when={stopName(stop, now)} />
+              <Busiest
+                links={links.data ?? []}
+                shares={load.shares}
+                instant={instantOf(stop, now) ?? now}
+                when={stopName(stop, now)}
+              />
             </div>
           </div>
         )}

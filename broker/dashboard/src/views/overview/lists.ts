@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the transfers are that a number of the overview counts.
-import { url } from "../../api/client";
+
 import { to } from "../../addresses";
+import { url } from "../../api/client";
 
 const LIVE = ["RESERVED", "ACTIVE"];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 import { seconds } from "../../format/time";
-import { capacityAt, firstStop, instantOf, nowPath, roomFrom, sharesIn, SPAN_S, SPANS, stopOf } from "./load";
+import { capacityAt, firstStop, instantOf, nowPath, roomFrom, SPAN_S, SPANS, sharesIn, stopOf } from "./load";
 
 const NOW = seconds("2026-01-01T14:07:30Z");
 

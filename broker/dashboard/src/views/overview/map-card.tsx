@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "react";
+import { to } from "../../addresses";
 import type { Host, Link, Schemas } from "../../api/types";
 import type { Query } from "../../api/use";
-import { to } from "../../addresses";
 import { Answer, ButtonLink, Card, Empty, Loading } from "../../ui";
 import { instantOf } from "./load";
 import { NetworkMap } from "./map";
@@ -30,7 +30,10 @@ const NOTHING_YET = (
 
 export function MapCard({ links, topology, hosts, load, stop, onStop, now, sight, onSight }: MapCardProps) {
   const network = useMemo(() => links.data && networkOf(links.data, topology.data?.nodes ?? []), [links.data, topology.data]);
-  const down = useMemo(() => new Set(hosts?.filter((host) => host.state === "down" || host.state === "stopped").map((host) => host.name)), [hosts]);
+  const down = useMemo(
+    () => new Set(hosts?.filter((host) => host.state === "down" || host.state === "stopped").map((host) => host.name)),
+    [hosts],
+  );
   // Without their places nodes would stand elsewhere for a moment.
   const ready = topology.data !== undefined || topology.problem !== undefined;
   return (
@@ -41,7 +44,15 @@ export function MapCard({ links, topology, hosts, load, stop, onStop, now, sight
             network && ready ? (
               <>
                 <Answer of={load.query}>{() => <TimeSlider stop={stop} onStop={onStop} now={now} />}</Answer>
-                <NetworkMap network={network} shares={load.shares} at={instantOf(stop, now)} now={now} down={down} sight={sight} onSight={onSight} />
+                <NetworkMap
+                  network={network}
+                  shares={load.shares}
+                  at={instantOf(stop, now)}
+                  now={now}
+                  down={down}
+                  sight={sight}
+                  onSight={onSight}
+                />
               </>
             ) : (
               <Loading />

@@ -39,7 +39,15 @@ export function TimeSlider({ stop, onStop, now }: TimeSliderProps) {
       <label htmlFor={id} className="unseen">
         Time that the map shows, over the next 24 hours
       </label>
-      <input id={id} type="range" min={0} max={SPANS} value={stop} aria-valuetext={name} onChange={(event) => show(Number(event.target.value))} />
+      <input
+        id={id}
+        type="range"
+        min={0}
+        max={SPANS}
+        value={stop}
+        aria-valuetext={name}
+        onChange={(event) => show(Number(event.target.value))}
+      />
       <Button onClick={() => show(0)} disabled={stop === 0}>
         Now
       </Button>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useMemo } from "react";
-import { useQuery, type Query } from "../../api/use";
-import { dayPath, nowPath, sharesIn, type Load, type Shares } from "./load";
+import { type Query, useQuery } from "../../api/use";
+import { dayPath, type Load, nowPath, type Shares, sharesIn } from "./load";
 
 export interface Loads {
   nowShares: Shares;

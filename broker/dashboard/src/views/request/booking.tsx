@@ -4,7 +4,7 @@ import type { Problem } from "../../api/problem";
 import { useMay } from "../../api/session";
 import { plannerTitle } from "../../format/planners";
 import { Button } from "../../ui";
-import { missing, type Form } from "./form";
+import { type Form, missing } from "./form";
 import type { Offer } from "./offers";
 
 interface BookingProps {
@@ -25,7 +25,13 @@ export function Booking({ form, offer, busy, onBook }: BookingProps) {
         </span>
       )}
       {may("submit") && (
-        <Button kind="primary" busy={busy} disabled={reason !== undefined} aria-describedby={reason ? "why-not" : undefined} onClick={onBook}>
+        <Button
+          kind="primary"
+          busy={busy}
+          disabled={reason !== undefined}
+          aria-describedby={reason ? "why-not" : undefined}
+          onClick={onBook}
+        >
           {form.hold ? "Hold" : "Book"} with {plannerTitle(form.planner)}
         </Button>
       )}
@@ -43,6 +49,13 @@ function whyNot(form: Form, offer: Offer | undefined, maySubmit: boolean): strin
 }
 
 /** What the broker says of a field: of the booking that was tried, of the question, or by the chosen planner. */
-export function wrongIn(booking: Problem | undefined, question: Problem | undefined, offer: Offer | undefined): (field: string) => string | undefined {
-  return (field) => booking?.of(field) ?? question?.of(field) ?? offer?.refusal?.errors.find((error) => error.field === field || error.field.startsWith(`${field}.`))?.detail;
+export function wrongIn(
+  booking: Problem | undefined,
+  question: Problem | undefined,
+  offer: Offer | undefined,
+): (field: string) => string | undefined {
+  return (field) =>
+    booking?.of(field) ??
+    question?.of(field) ??
+    offer?.refusal?.errors.find((error) => error.field === field || error.field.startsWith(`${field}.`))?.detail;
 }

@@ -27,14 +27,21 @@ const PROTOCOLS = [
 
 export function Delivery(props: PartProps) {
   const { form, set, wrong, network } = props;
-  const file = form.mode === "managed" || (form.mode === "auto" && network.hosts.has(form.source) && network.hosts.has(form.destination));
+  const file =
+    form.mode === "managed" || (form.mode === "auto" && network.hosts.has(form.source) && network.hosts.has(form.destination));
   return (
     <>
       <SelectField label="Mode" value={form.mode} onChange={(mode) => set({ mode })} options={MODES} error={wrong("mode")} />
       {file && <File {...props} />}
       {form.mode === "observed" && <Packets {...props} />}
       {(file || form.mode === "wrapped" || form.mode === "observed") && (
-        <SelectField label="Mechanism" value={form.mechanism} onChange={(mechanism) => set({ mechanism })} options={MECHANISMS} error={wrong("mechanism")} />
+        <SelectField
+          label="Mechanism"
+          value={form.mechanism}
+          onChange={(mechanism) => set({ mechanism })}
+          options={MECHANISMS}
+          error={wrong("mechanism")}
+        />
       )}
     </>
   );
@@ -43,7 +50,14 @@ export function Delivery(props: PartProps) {
 function File({ form, set, wrong }: PartProps) {
   return (
     <>
-      <TextField label="File" hint="within the sender's served folder" spellCheck={false} value={form.file} onChange={(file) => set({ file })} error={wrong("payload.path") ?? wrong("payload")} />
+      <TextField
+        label="File"
+        hint="within the sender's served folder"
+        spellCheck={false}
+        value={form.file}
+        onChange={(file) => set({ file })}
+        error={wrong("payload.path") ?? wrong("payload")}
+      />
       <TextField
         label="Put it at"
         hint="within the receiver's folder; by default under the same name"
@@ -53,7 +67,12 @@ function File({ form, set, wrong }: PartProps) {
         error={wrong("payload.destination_path")}
       />
       <CheckField label="Overwrite what is there" checked={form.overwrite} onChange={(overwrite) => set({ overwrite })} />
-      <CheckField label="Compare checksums" hint="SHA-256 of both ends" checked={form.verify} onChange={(verify) => set({ verify })} />
+      <CheckField
+        label="Compare checksums"
+        hint="SHA-256 of both ends"
+        checked={form.verify}
+        onChange={(verify) => set({ verify })}
+      />
     </>
   );
 }
@@ -61,10 +80,28 @@ function File({ form, set, wrong }: PartProps) {
 function Packets({ form, set, wrong }: PartProps) {
   return (
     <>
-      <SelectField label="Protocol" value={form.protocol} onChange={(protocol) => set({ protocol })} options={PROTOCOLS} error={wrong("payload.match.protocol")} />
-      <TextField label="To the address" hint="by default that of the destination's agent" value={form.address} onChange={(address) => set({ address })} error={wrong("payload.match.address")} />
+      <SelectField
+        label="Protocol"
+        value={form.protocol}
+        onChange={(protocol) => set({ protocol })}
+        options={PROTOCOLS}
+        error={wrong("payload.match.protocol")}
+      />
+      <TextField
+        label="To the address"
+        hint="by default that of the destination's agent"
+        value={form.address}
+        onChange={(address) => set({ address })}
+        error={wrong("payload.match.address")}
+      />
       <div className="request-pair">
-        <TextField label="From ports" placeholder="5001-5010" value={form.source_ports} onChange={(source_ports) => set({ source_ports })} error={wrong("payload.match.source_ports")} />
+        <TextField
+          label="From ports"
+          placeholder="5001-5010"
+          value={form.source_ports}
+          onChange={(source_ports) => set({ source_ports })}
+          error={wrong("payload.match.source_ports")}
+        />
         <TextField
           label="To ports"
           placeholder="5001"

@@ -20,7 +20,16 @@ export function PlaceField({ label, value, onChange, places, error }: PlaceField
     <Field label={label} error={error} hint={found?.what ?? (unknown ? "no node or host of this name" : "a node or a host")}>
       {(wired) => (
         <>
-          <input type="text" autoComplete="off" spellCheck={false} required list={id} {...wired} value={value} onChange={(event) => onChange(event.target.value)} />
+          <input
+            type="text"
+            autoComplete="off"
+            spellCheck={false}
+            required
+            list={id}
+            {...wired}
+            value={value}
+            onChange={(event) => onChange(event.target.value)}
+          />
           <datalist id={id}>
             {places.map(({ name, what }) => (
               <option key={name} value={name}>
@@ -55,7 +64,11 @@ export function WholeField({ label, value, onChange, hint, error, min, max }: Wh
           max={max}
           {...wired}
           value={value ?? ""}
-          onChange={(event) => onChange(event.target.value === "" || Number.isNaN(event.target.valueAsNumber) ? null : Math.round(event.target.valueAsNumber))}
+          onChange={(event) =>
+            onChange(
+              event.target.value === "" || Number.isNaN(event.target.valueAsNumber) ? null : Math.round(event.target.valueAsNumber),
+            )
+          }
         />
       )}
     </Field>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 import { readState, writeState } from "../../url-state";
-import { bodyOf, FORM, missing, questionOf, type Change } from "./form";
+import { bodyOf, type Change, FORM, missing, questionOf } from "./form";
 
 const formOf = (change: Change) => readState(FORM, writeState(FORM, "", change));
 const ENOUGH: Change = { source: "A", destination: "B", volume_bytes: 10 ** 12 };
@@ -21,7 +21,8 @@ describe("the form in the URL", () => {
     expect(formOf(change)).toMatchObject(change);
   });
 
-  it("keeps to itself what is as always", () => expect(writeState(FORM, "", { planner: "vbls", priority: 0, verify: true })).toBe(""));
+  it("keeps to itself what is as always", () =>
+    expect(writeState(FORM, "", { planner: "vbls", priority: 0, verify: true })).toBe(""));
   it("knows an emptied comparison from an untouched one", () => {
     expect(formOf({ compare: [] }).compare).toEqual([]);
     expect(formOf({}).compare).toContain("vbls");
@@ -44,15 +45,28 @@ describe("the body", () => {
   });
 
   it("takes a volume or a duration", () => {
-    expect(bodyOf(formOf({ ...ENOUGH, size: "duration", duration_s: 60 }))).toEqual({ source: "A", destination: "B", duration_s: 60, planner: "vbls" });
+    expect(bodyOf(formOf({ ...ENOUGH, size: "duration", duration_s: 60 }))).toEqual({
+      source: "A",
+      destination: "B",
+      duration_s: 60,
+      planner: "vbls",
+    });
   });
 
   it("has the payload that the mode asks for", () => {
     const file = { file: "a/b.dat", mode: "managed" } as const;
-    expect(bodyOf(formOf({ ...ENOUGH, ...file }))?.payload).toEqual({ path: "a/b.dat", destination_path: null, overwrite: false, verify: true });
+    expect(bodyOf(formOf({ ...ENOUGH, ...file }))?.payload).toEqual({
+      path: "a/b.dat",
+      destination_path: null,
+      overwrite: false,
+      verify: true,
+    });
     expect(bodyOf(formOf({ ...ENOUGH, ...file, mode: "wrapped" }))?.payload).toBeUndefined();
     const match = { protocol: "udp", address: "192.0.2.1", source_ports: null, destination_ports: "5001-5010" };
-    expect(bodyOf(formOf({ ...ENOUGH, mode: "observed", protocol: "udp", address: "192.0.2.1", destination_ports: "5001-5010" }))?.payload).toEqual({ match });
+    expect(
+      bodyOf(formOf({ ...ENOUGH, mode: "observed", protocol: "udp", address: "192.0.2.1", destination_ports: "5001-5010" }))
+        ?.payload,
+    ).toEqual({ match });
   });
 });
 
@@ -62,6 +76,8 @@ describe("the question", () => {
   });
 
   it("is the same under another name", () => {
-    expect(JSON.stringify(questionOf(formOf(ENOUGH)))).toBe(JSON.stringify(questionOf(formOf({ ...ENOUGH, label: "x", project: "y" }))));
+    expect(JSON.stringify(questionOf(formOf(ENOUGH)))).toBe(
+      JSON.stringify(questionOf(formOf({ ...ENOUGH, label: "x", project: "y" }))),
+    );
   });
 });

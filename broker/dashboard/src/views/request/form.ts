@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked for, in its three forms: the state of the page (and so its URL), and the body of POST /v1/transfers.
 import type { Schemas } from "../../api/types";
-import { flag, list, maybe, number, oneOf, text, type Codec, type StateOf } from "../../url-state";
+import { type Codec, flag, list, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 import type { Network } from "./use-network";
 
 export type TransferBody = Schemas["TransferRequest"];
 
-const maybeText = (): Codec<string | null> => ({ fallback: null, read: ([first]) => first || undefined, write: (value) => (value ? [value] : []) });
+const maybeText = (): Codec<string | null> => ({
+  fallback: null,
+  read: ([first]) => first || undefined,
+  write: (value) => (value ? [value] : []),
+});
 
 /** RFC 3339. What is no instant is as if it were not there. */
-const instant = (): Codec<string | null> => ({ ...maybeText(), read: ([first]) => (first && !Number.isNaN(Date.parse(first)) ? first : undefined) });
+const instant = (): Codec<string | null> => ({
+  ...maybeText(),
+  read: ([first]) => (first && !Number.isNaN(Date.parse(first)) ? first : undefined),
+});
 
 /** A list that is not empty unless somebody has emptied it: then the URL says `none`. */
 const chosen = (fallback: readonly string[]): Codec<readonly string[]> => ({
@@ -72,9 +79,11 @@ export interface PartProps {
 /** What must be said before anybody can be asked. */
 export function missing(form: Form): string[] {
   const size = form.size === "volume" ? form.volume_bytes : form.duration_s;
-  return [form.source || "source", form.destination || "destination", size ?? (form.size === "volume" ? "volume" : "duration")].filter(
-    (one): one is string => one === "source" || one === "destination" || one === "volume" || one === "duration",
-  );
+  return [
+    form.source || "source",
+    form.destination || "destination",
+    size ?? (form.size === "volume" ? "volume" : "duration"),
+  ].filter((one): one is string => one === "source" || one === "destination" || one === "volume" || one === "duration");
 }
 
 /** The booking as the API takes it: what is not asked for is left out. Undefined while something is missing. */
@@ -110,7 +119,14 @@ export function bodyOf(form: Form): TransferBody | undefined {
 function payloadOf(form: Form): Partial<Schemas["Payload"]> | null {
   if (form.mode === "observed") {
     const { protocol, address, source_ports, destination_ports } = form;
-    return { match: { protocol, address: address || null, source_ports: source_ports || null, destination_ports: destination_ports || null } };
+    return {
+      match: {
+        protocol,
+        address: address || null,
+        source_ports: source_ports || null,
+        destination_ports: destination_ports || null,
+      },
+    };
   }
   if (form.file === "" || form.mode === "reserve" || form.mode === "wrapped") return null;
   return { path: form.file, destination_path: form.destination_file || null, overwrite: form.overwrite, verify: form.verify };

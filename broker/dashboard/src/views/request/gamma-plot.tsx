@@ -5,7 +5,7 @@ import { useQueries } from "../../api/many";
 import type { Calendar } from "../../api/types";
 import { iso, seconds } from "../../format/time";
 import { useNow } from "../../format/use-now";
-import { Steps, type Hover, type MovableLine, type Range } from "../../plot/steps";
+import { type Hover, type MovableLine, type Range, Steps } from "../../plot/steps";
 import { Button, Card, Notice, SelectField } from "../../ui";
 import type { Change, Form } from "./form";
 import { bandsOf, calendarPath, choices, drawn, instantsOf } from "./gamma";
@@ -13,7 +13,7 @@ import type { Offer } from "./offers";
 import { Readout } from "./readout";
 import { fallen, spanOf } from "./span";
 import { freeAlong } from "./trc";
-import { pathName, type Network } from "./use-network";
+import { type Network, pathName } from "./use-network";
 
 interface GammaPlotProps {
   form: Form;
@@ -49,16 +49,21 @@ export function GammaPlot({ form, set, offers, links, along, onAlong, onDraft }:
     [length, set, onDraft],
   );
   const lines = useMemo(() => linesOf(form, move), [form.deadline, form.not_before, move]);
-  const addDeadline = (): void => set({ deadline: iso(fallen(Math.max(...instantsOf(form, offers, Date.now() / 1000)) + (span[1] - span[0]) / 20, length)) });
+  const addDeadline = (): void =>
+    set({ deadline: iso(fallen(Math.max(...instantsOf(form, offers, Date.now() / 1000)) + (span[1] - span[0]) / 20, length)) });
   const name = pathName(shown, links);
   return (
-    <Card title="Free capacity and offers" actions={
+    <Card
+      title="Free capacity and offers"
+      actions={
         <>
-          {shown.length > 0 && form.path.join() !== shown.join() && offers.some((offer) => offer.paths.some((path) => path.join() === shown.join())) && (
-            <Button title="Ask every planner for this path and no other" onClick={() => set({ path: shown })}>
-              Only this path
-            </Button>
-          )}
+          {shown.length > 0 &&
+            form.path.join() !== shown.join() &&
+            offers.some((offer) => offer.paths.some((path) => path.join() === shown.join())) && (
+              <Button title="Ask every planner for this path and no other" onClick={() => set({ path: shown })}>
+                Only this path
+              </Button>
+            )}
           {form.deadline === null && <Button onClick={addDeadline}>Add a deadline</Button>}
         </>
       }
@@ -68,7 +73,10 @@ export function GammaPlot({ form, set, offers, links, along, onAlong, onDraft }:
           label="Free capacity along"
           value={shown.join("\n")}
           onChange={(chosen) => onAlong(chosen.split("\n"))}
-          options={paths.map((path) => ({ value: path.join("\n"), label: path.length === 1 ? `the link ${pathName(path, links)}` : pathName(path, links) }))}
+          options={paths.map((path) => ({
+            value: path.join("\n"),
+            label: path.length === 1 ? `the link ${pathName(path, links)}` : pathName(path, links),
+          }))}
         />
       )}
       {calendars.problem && <Notice tone="warn">What is free cannot be shown: {calendars.problem.detail}</Notice>}
@@ -98,7 +106,11 @@ function linesOf(form: Form, move: (field: "deadline" | "not_before", time: numb
 }
 
 /** What is seen of time: everything that matters, or what the reader has zoomed to. It holds still while a line is in the hand. */
-function useSpan(form: Form, offers: readonly Offer[], held: boolean): { span: Range; seen: Range; setSeen: (range: Range) => void } {
+function useSpan(
+  form: Form,
+  offers: readonly Offer[],
+  held: boolean,
+): { span: Range; seen: Range; setSeen: (range: Range) => void } {
   const now = useNow(10_000).getTime() / 1000;
   const [zoom, setZoom] = useState<Range | undefined>(undefined);
   const [before, setBefore] = useState<Range | undefined>(undefined);

@@ -18,7 +18,9 @@ export interface Drawn {
 
 /** gamma(t) as an area, the chosen offer's TRC vector as an area on it, and the others as dashed lines in front. */
 export function drawn(free: StepFunction | undefined, offers: readonly Offer[], chosen: string): Drawn {
-  const shown = offers.filter((offer) => offer.segments.length > 0).sort((a, b) => Number(b.planner === chosen) - Number(a.planner === chosen));
+  const shown = offers
+    .filter((offer) => offer.segments.length > 0)
+    .sort((a, b) => Number(b.planner === chosen) - Number(a.planner === chosen));
   const { x, values } = align([free ?? { x: [], values: [] }, ...shown.map((offer) => trcOf(offer.segments))]);
   const area: Series = { key: AREA, label: "", values: values[0]!, colour: "line", fill: true, width: 0 };
   const gamma: Series = { key: "free", label: "Free", values: values[0]!, colour: "series-7", width: 1.5 };
@@ -38,7 +40,10 @@ export function bandsOf(offers: readonly Offer[], chosen: string): Band[] {
 /** What gamma(t) can be shown of, the most telling first: the chosen offer's path, what binds the chosen planner, then all others. */
 export function choices(offers: readonly Offer[], chosen: string): string[][] {
   const first = [...offers].sort((a, b) => Number(b.planner === chosen) - Number(a.planner === chosen));
-  const all = first.flatMap(({ paths, refusal }) => [...paths.map((path) => [...path]), ...(refusal?.binding ? [[refusal.binding.link]] : [])]);
+  const all = first.flatMap(({ paths, refusal }) => [
+    ...paths.map((path) => [...path]),
+    ...(refusal?.binding ? [[refusal.binding.link]] : []),
+  ]);
   return [...new Map(all.map((links) => [links.join("\n"), links])).values()];
 }
 
@@ -47,7 +52,9 @@ export function instantsOf(form: Pick<Form, "not_before" | "deadline">, offers: 
   const start = Math.max(now, form.not_before === null ? now : seconds(form.not_before));
   const ends = offers.flatMap((offer) => (offer.finish === null ? [] : [seconds(offer.finish)]));
   // Where nobody offers anything, the first deadline that would do is to be within reach.
-  const deadlines = offers.flatMap((offer) => offer.refusal?.counterOffers.flatMap(({ deadline }) => (deadline === undefined ? [] : [seconds(deadline)])) ?? []);
+  const deadlines = offers.flatMap(
+    (offer) => offer.refusal?.counterOffers.flatMap(({ deadline }) => (deadline === undefined ? [] : [seconds(deadline)])) ?? [],
+  );
   const reach = ends.length === 0 && deadlines.length > 0 ? [Math.min(...deadlines)] : [];
   return [start, ...(form.deadline === null ? [] : [seconds(form.deadline)]), ...ends, ...reach];
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Request and what-if: a form, what several planners would answer to it, and gamma(t) beneath. All of it is in the URL.
-import { useCallback, useMemo, useState, type ReactNode } from "react";
-import { invalidate } from "../../api/use";
-import { prose } from "../../format/prose";
-import { transferName } from "../../format/names";
-import { navigate } from "../../router";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { to } from "../../addresses";
+import { invalidate } from "../../api/use";
+import { transferName } from "../../format/names";
+import { prose } from "../../format/prose";
+import { navigate } from "../../router";
 import { Card, Copy, Empty, Failed, Loading, Refusal, toast, View } from "../../ui";
 import { list, useUrlState } from "../../url-state";
 import { Booking, wrongIn } from "./booking";
-import { bodyOf, FORM, missing, questionOf, type Change } from "./form";
+import { bodyOf, type Change, FORM, missing, questionOf } from "./form";
 import { GammaPlot } from "./gamma-plot";
-import { refusals, type Offer } from "./offers";
 import { OfferTable } from "./offer-table";
+import { type Offer, refusals } from "./offers";
 import { RefusalList } from "./refusal-list";
 import { RequestForm } from "./request-form";
 import "./request.css";
@@ -65,7 +65,15 @@ export default function Request() {
                 <OfferTable offers={offers} form={form} set={set} links={network.links} />
                 <RefusalList refused={refusals(offers)} set={set} links={network.links} />
               </Card>
-              <GammaPlot form={form} set={set} offers={offers} links={network.links} along={along} onAlong={(links) => setPlot({ along: links })} onDraft={setDraft} />
+              <GammaPlot
+                form={form}
+                set={set}
+                offers={offers}
+                links={network.links}
+                along={along}
+                onAlong={(links) => setPlot({ along: links })}
+                onDraft={setDraft}
+              />
             </div>
           </Offered>
         </div>
@@ -85,7 +93,12 @@ interface OfferedProps {
 /** What stands where there are no offers to show. */
 function Offered({ quotes, waitsFor, children }: OfferedProps) {
   if (waitsFor.length > 0) return <Empty title="Offers come as you write">{`Still missing: ${waitsFor.join(", ")}.`}</Empty>;
-  if (quotes.problem && !quotes.offers) return quotes.problem.status === 422 ? <Refusal problem={quotes.problem} /> : <Failed problem={quotes.problem} onRetry={quotes.reload} />;
+  if (quotes.problem && !quotes.offers)
+    return quotes.problem.status === 422 ? (
+      <Refusal problem={quotes.problem} />
+    ) : (
+      <Failed problem={quotes.problem} onRetry={quotes.reload} />
+    );
   if (!quotes.offers) return <Loading label="Asking the planners" />;
   return (
     <>

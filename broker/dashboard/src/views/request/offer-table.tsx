@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offers side by side. The row of the chosen planner is what "Book" books.
-import { useMemo, type ReactNode } from "react";
-import { plannerColour, PLANNERS, plannerTitle } from "../../format/planners";
-import { Icon, Rate, Share, Table, Tag, Time, type Column } from "../../ui";
+import { type ReactNode, useMemo } from "react";
+import { PLANNERS, plannerColour, plannerTitle } from "../../format/planners";
+import { type Column, Icon, Rate, Share, Table, Tag, Time } from "../../ui";
 import type { Change, Form } from "./form";
 import { best, type Merit, type Offer } from "./offers";
-import { pathName, type Network } from "./use-network";
+import { type Network, pathName } from "./use-network";
 
 interface OfferTableProps {
   offers: readonly Offer[];
@@ -16,7 +16,17 @@ interface OfferTableProps {
 
 export function OfferTable({ offers, form, set, links }: OfferTableProps) {
   const columns = useMemo(() => columnsOf(offers, form, set, links), [offers, form, set, links]);
-  return <Table name="offers" caption="Offers" columns={columns} rows={offers} rowKey={(offer) => offer.planner} current={form.planner} tools={<h2>Offers</h2>} />;
+  return (
+    <Table
+      name="offers"
+      caption="Offers"
+      columns={columns}
+      rows={offers}
+      rowKey={(offer) => offer.planner}
+      current={form.planner}
+      tools={<h2>Offers</h2>}
+    />
+  );
 }
 
 function columnsOf(offers: readonly Offer[], form: Form, set: (change: Change) => void, links: Network["links"]): Column<Offer>[] {
@@ -32,13 +42,66 @@ function columnsOf(offers: readonly Offer[], form: Form, set: (change: Change) =
       shown
     );
   return [
-    { key: "planner", title: "Planner", width: "10rem", value: (offer) => offer.planner, show: (offer) => <Planner offer={offer} chosen={offer.planner === form.planner} onChoose={() => set({ planner: offer.planner })} /> },
-    { key: "start", title: "Start", sort: true, width: "12.6rem", value: (offer) => offer.start, show: (offer) => (offer.admitted ? <Time at={offer.start} /> : <Tag tone="bad">Refuses</Tag>) },
-    { key: "finish", title: "Finish", sort: true, width: "14.8rem", value: (offer) => offer.finish, show: (offer) => marked("finish", "the earliest", offer, <Time at={offer.finish} />) },
-    { key: "changes", title: "Changes", hint: "How often the rate changes between start and finish", sort: true, align: "end", width: "6.3rem", value: (offer) => offer.changes, show: (offer) => marked("changes", "the fewest", offer, offer.changes ?? "–") },
-    { key: "peak_bps", title: "Peak rate", sort: true, align: "end", width: "9rem", value: (offer) => offer.peakBps, show: (offer) => marked("peakBps", "the lowest", offer, <Rate bps={offer.peakBps} />) },
-    { key: "congestion_factor", title: "Congestion", hint: "The largest share of any of its links that would be booked while it runs", sort: true, align: "end", width: "8.8rem", value: (offer) => offer.congestion, show: (offer) => marked("congestion", "the least", offer, <Share of={offer.congestion} />) },
-    { key: "path", title: "Path", value: (offer) => offer.paths.map((path) => path.join(" ")).join("; "), show: (offer) => <Paths offer={offer} links={links} /> },
+    {
+      key: "planner",
+      title: "Planner",
+      width: "10rem",
+      value: (offer) => offer.planner,
+      show: (offer) => (
+        <Planner offer={offer} chosen={offer.planner === form.planner} onChoose={() => set({ planner: offer.planner })} />
+      ),
+    },
+    {
+      key: "start",
+      title: "Start",
+      sort: true,
+      width: "12.6rem",
+      value: (offer) => offer.start,
+      show: (offer) => (offer.admitted ? <Time at={offer.start} /> : <Tag tone="bad">Refuses</Tag>),
+    },
+    {
+      key: "finish",
+      title: "Finish",
+      sort: true,
+      width: "14.8rem",
+      value: (offer) => offer.finish,
+      show: (offer) => marked("finish", "the earliest", offer, <Time at={offer.finish} />),
+    },
+    {
+      key: "changes",
+      title: "Changes",
+      hint: "How often the rate changes between start and finish",
+      sort: true,
+      align: "end",
+      width: "6.3rem",
+      value: (offer) => offer.changes,
+      show: (offer) => marked("changes", "the fewest", offer, offer.changes ?? "–"),
+    },
+    {
+      key: "peak_bps",
+      title: "Peak rate",
+      sort: true,
+      align: "end",
+      width: "9rem",
+      value: (offer) => offer.peakBps,
+      show: (offer) => marked("peakBps", "the lowest", offer, <Rate bps={offer.peakBps} />),
+    },
+    {
+      key: "congestion_factor",
+      title: "Congestion",
+      hint: "The largest share of any of its links that would be booked while it runs",
+      sort: true,
+      align: "end",
+      width: "8.8rem",
+      value: (offer) => offer.congestion,
+      show: (offer) => marked("congestion", "the least", offer, <Share of={offer.congestion} />),
+    },
+    {
+      key: "path",
+      title: "Path",
+      value: (offer) => offer.paths.map((path) => path.join(" ")).join("; "),
+      show: (offer) => <Paths offer={offer} links={links} />,
+    },
   ];
 }
 
@@ -60,5 +123,7 @@ export function Swatch({ colour }: { colour: string }) {
 
 function Paths({ offer: { paths }, links }: { offer: Offer; links: Network["links"] }) {
   if (paths.length === 0) return "–";
-  return <span title={paths.map((path) => path.join(", ")).join("; ")}>{paths.map((path) => pathName(path, links)).join(" + ")}</span>;
+  return (
+    <span title={paths.map((path) => path.join(", ")).join("; ")}>{paths.map((path) => pathName(path, links)).join(" + ")}</span>
+  );
 }

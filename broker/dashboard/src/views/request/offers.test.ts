@@ -13,7 +13,12 @@ const quote = (planner: string, finish: number, rates: number[], books = true): 
     planner,
     start: iso(0),
     finish: iso(finish),
-    segments: rates.map((rate_bps, i) => ({ begin: iso((finish * i) / rates.length), end: iso((finish * (i + 1)) / rates.length), rate_bps, path: ["L"] })),
+    segments: rates.map((rate_bps, i) => ({
+      begin: iso((finish * i) / rates.length),
+      end: iso((finish * (i + 1)) / rates.length),
+      rate_bps,
+      path: ["L"],
+    })),
     paths: [["L"]],
     metrics: { congestion_factor: Math.max(...rates) / 10 },
   },
@@ -41,7 +46,8 @@ describe("comparing offers", () => {
     expect([...found.peakBps]).toEqual(["fbls"]);
   });
 
-  it("points at nobody where all are alike", () => expect(best([offerOf(quote("vbls", 5, [1])), offerOf(quote("fbls", 5, [1]))]).finish.size).toBe(0));
+  it("points at nobody where all are alike", () =>
+    expect(best([offerOf(quote("vbls", 5, [1])), offerOf(quote("fbls", 5, [1]))]).finish.size).toBe(0));
 });
 
 describe("refusals", () => {
@@ -51,7 +57,9 @@ describe("refusals", () => {
   it("are one answer where planners agree", () => {
     const said = { binding, counter_offers: offers };
     const more = { binding, counter_offers: [{ kind: "earliest_finish", finish: iso(200) }, ...offers] };
-    const groups = refusals([refused("vbls", said), refused("alap", more, "other words"), refused("fbls", {}), quote("ifs", 1, [1])].map(offerOf));
+    const groups = refusals(
+      [refused("vbls", said), refused("alap", more, "other words"), refused("fbls", {}), quote("ifs", 1, [1])].map(offerOf),
+    );
     expect(groups.map((group) => group.planners)).toEqual([["vbls", "alap"], ["fbls"]]);
     expect(groups[0]!.refusal.counterOffers).toHaveLength(2);
   });
@@ -69,6 +77,12 @@ describe("refusals", () => {
     const { refusal } = offerOf(refused("vbls", { counter_offers: all }));
     const changes = waysOut(refusal!, 100).map((way) => way.change);
     expect(Date.parse(changes[0]!.deadline!)).toBeGreaterThan(200_500);
-    expect(changes.slice(1)).toEqual([{ volume_bytes: 120_000_000 }, { rate_max_bps: 5_000 }, { rate_min_bps: null }, { duration_s: 60 }, { deadline: null }]);
+    expect(changes.slice(1)).toEqual([
+      { volume_bytes: 120_000_000 },
+      { rate_max_bps: 5_000 },
+      { rate_min_bps: null },
+      { duration_s: 60 },
+      { deadline: null },
+    ]);
   });
 });

@@ -35,7 +35,11 @@ export interface Refusal {
 }
 
 /** The members of a problem beyond those of every problem, as RFC 9457 allows: the contract does not list them. */
-type Explained = Schemas["ProblemOut"] & { binding?: Binding; counter_offers?: CounterOffer[]; errors?: { field: string; detail: string }[] | null };
+type Explained = Schemas["ProblemOut"] & {
+  binding?: Binding;
+  counter_offers?: CounterOffer[];
+  errors?: { field: string; detail: string }[] | null;
+};
 
 export function offerOf({ planner, books, admitted, plan, problem }: Quote): Offer {
   const segments = plan?.segments ?? [];
@@ -56,7 +60,12 @@ export function offerOf({ planner, books, admitted, plan, problem }: Quote): Off
 }
 
 function refusalOf(problem: Explained): Refusal {
-  return { detail: problem.detail, errors: problem.errors ?? [], binding: problem.binding, counterOffers: problem.counter_offers ?? [] };
+  return {
+    detail: problem.detail,
+    errors: problem.errors ?? [],
+    binding: problem.binding,
+    counterOffers: problem.counter_offers ?? [],
+  };
 }
 
 export type Merit = "finish" | "changes" | "peakBps" | "congestion";
@@ -130,7 +139,11 @@ function wayOut(offer: CounterOffer, now: number): WayOut | undefined {
     case "smallest_rate":
       return { kind, words: `Up to ${rate(offer.rate_max_bps)}`, change: { rate_max_bps: offer.rate_max_bps ?? null } };
     case "largest_rate_min":
-      return { kind, words: offer.rate_min_bps ? `At least ${rate(offer.rate_min_bps)}` : "No least rate", change: { rate_min_bps: offer.rate_min_bps || null } };
+      return {
+        kind,
+        words: offer.rate_min_bps ? `At least ${rate(offer.rate_min_bps)}` : "No least rate",
+        change: { rate_min_bps: offer.rate_min_bps || null },
+      };
     case "longest_duration":
       return { kind, words: `For ${duration(offer.duration_s)}`, change: { duration_s: offer.duration_s ?? null } };
     case NO_DEADLINE:

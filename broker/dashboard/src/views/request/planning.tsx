@@ -25,7 +25,11 @@ export function Planning(props: PartProps) {
         <legend>Compare with</legend>
         {PLANNERS.filter((planner) => planner.name !== form.planner).map(({ name, does }) => (
           <label key={name} title={does}>
-            <input type="checkbox" checked={form.compare.includes(name)} onChange={(event) => set({ compare: toggled(form.compare, name, event.target.checked) })} />
+            <input
+              type="checkbox"
+              checked={form.compare.includes(name)}
+              onChange={(event) => set({ compare: toggled(form.compare, name, event.target.checked) })}
+            />
             {plannerTitle(name)}
           </label>
         ))}
@@ -39,7 +43,13 @@ export function Planning(props: PartProps) {
 }
 
 function hasOptions({ form }: PartProps): boolean {
-  return form.paths !== DEFAULT_PATHS || form.path.length > 0 || form.split || form.shortest_segment_s !== null || form.most_segments !== null;
+  return (
+    form.paths !== DEFAULT_PATHS ||
+    form.path.length > 0 ||
+    form.split ||
+    form.shortest_segment_s !== null ||
+    form.most_segments !== null
+  );
 }
 
 function Options({ form, set, wrong, network }: PartProps) {
@@ -54,18 +64,39 @@ function Options({ form, set, wrong, network }: PartProps) {
           )}
         </Field>
       ) : (
-        <WholeField label="Paths" hint="how many of the shortest to choose from" min={1} max={16} value={form.paths} onChange={(paths) => set({ paths: paths ?? DEFAULT_PATHS })} error={wrong("paths")} />
+        <WholeField
+          label="Paths"
+          hint="how many of the shortest to choose from"
+          min={1}
+          max={16}
+          value={form.paths}
+          onChange={(paths) => set({ paths: paths ?? DEFAULT_PATHS })}
+          error={wrong("paths")}
+        />
       )}
       <CheckField label="Split over several paths at once" checked={form.split} onChange={(split) => set({ split })} />
       {wrong("split") && <p className="field-error">{wrong("split")}</p>}
       <div className="request-pair">
-        <DurationField label="No step shorter than" value={form.shortest_segment_s} onChange={(shortest_segment_s) => set({ shortest_segment_s })} error={wrong("shortest_segment_s")} />
-        <WholeField label="Most steps" min={1} value={form.most_segments} onChange={(most_segments) => set({ most_segments })} error={wrong("most_segments")} />
+        <DurationField
+          label="No step shorter than"
+          value={form.shortest_segment_s}
+          onChange={(shortest_segment_s) => set({ shortest_segment_s })}
+          error={wrong("shortest_segment_s")}
+        />
+        <WholeField
+          label="Most steps"
+          min={1}
+          value={form.most_segments}
+          onChange={(most_segments) => set({ most_segments })}
+          error={wrong("most_segments")}
+        />
       </div>
     </div>
   );
 }
 
 function toggled(names: readonly string[], name: string, on: boolean): string[] {
-  return on ? PLANNERS.map((planner) => planner.name).filter((one) => one === name || names.includes(one)) : names.filter((one) => one !== name);
+  return on
+    ? PLANNERS.map((planner) => planner.name).filter((one) => one === name || names.includes(one))
+    : names.filter((one) => one !== name);
 }

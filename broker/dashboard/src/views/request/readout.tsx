@@ -11,14 +11,16 @@ export function Readout({ plot, hover, path }: { plot: Drawn; hover: Hover | nul
   return (
     <ul className="request-readout">
       <li className="muted">{hover ? <Time at={hover.time} /> : path ? `Along ${path}` : "Nothing to show yet"}</li>
-      {plot.series.filter(({ key }) => key !== AREA).map(({ key, label, colour, values }) => {
-        const value = index < 0 ? Number.NaN : (values[index] ?? Number.NaN);
-        return (
-          <li key={key}>
-            <Swatch colour={colour} /> {label} {hover && !Number.isNaN(value) && <Rate bps={value} />}
-          </li>
-        );
-      })}
+      {plot.series
+        .filter(({ key }) => key !== AREA)
+        .map(({ key, label, colour, values }) => {
+          const value = index < 0 ? Number.NaN : (values[index] ?? Number.NaN);
+          return (
+            <li key={key}>
+              <Swatch colour={colour} /> {label} {hover && !Number.isNaN(value) && <Rate bps={value} />}
+            </li>
+          );
+        })}
     </ul>
   );
 }

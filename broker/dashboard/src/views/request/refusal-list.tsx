@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why it cannot be had, what binds and when, and what could be had instead: each way out is one press.
+
+import { to } from "../../addresses";
+import { linkName } from "../../format/names";
 import { plannerTitle } from "../../format/planners";
 import { prose } from "../../format/prose";
-import { linkName } from "../../format/names";
-import { to } from "../../addresses";
 import { Button, Icon, Link, Time } from "../../ui";
 import type { Change } from "./form";
-import { waysOut, type Binding, type Refused } from "./offers";
+import { type Binding, type Refused, waysOut } from "./offers";
 import type { Network } from "./use-network";
 
 interface RefusalListProps {
@@ -20,12 +21,12 @@ export function RefusalList({ refused, set, links }: RefusalListProps) {
     <ul className="request-refusals">
       {refused.map(({ planners, refusal }) => (
         <li key={planners.join()}>
-            <p>
-              <Icon name="bad" />{" "}
-              <strong>{inWords(planners.map(plannerTitle))}</strong> {planners.length > 1 ? "refuse" : "refuses"}: <span title={refusal.detail}>{prose(refusal.detail)}.</span>{" "}
-              {refusal.binding && <Where binding={refusal.binding} links={links} />}
-            </p>
-            <WaysOut of={{ planners, refusal }} set={set} />
+          <p>
+            <Icon name="bad" /> <strong>{inWords(planners.map(plannerTitle))}</strong> {planners.length > 1 ? "refuse" : "refuses"}:{" "}
+            <span title={refusal.detail}>{prose(refusal.detail)}.</span>{" "}
+            {refusal.binding && <Where binding={refusal.binding} links={links} />}
+          </p>
+          <WaysOut of={{ planners, refusal }} set={set} />
         </li>
       ))}
     </ul>

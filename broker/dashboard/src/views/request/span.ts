@@ -10,7 +10,14 @@ const TOO_EMPTY = 0.3;
 export function spanOf(now: Range | undefined, instants: readonly number[]): Range {
   const first = Math.min(...instants);
   const last = Math.max(...instants, first + LEAST_S);
-  if (now && now[0] <= first && now[1] >= last && last - now[0] >= TOO_EMPTY * (now[1] - now[0]) && first - now[0] <= TOO_EMPTY * (now[1] - now[0])) return now;
+  if (
+    now &&
+    now[0] <= first &&
+    now[1] >= last &&
+    last - now[0] >= TOO_EMPTY * (now[1] - now[0]) &&
+    first - now[0] <= TOO_EMPTY * (now[1] - now[0])
+  )
+    return now;
   const length = (last - first) * (1 + ROOM);
   const grain = grainOf(length);
   return [Math.floor(first / grain) * grain, Math.ceil((first + length) / grain) * grain];

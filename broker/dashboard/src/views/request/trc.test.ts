@@ -4,11 +4,19 @@ import type { CalendarStep } from "../../api/types";
 import { iso } from "../../format/time";
 import { freeAlong, peakOf, rateChanges, trcOf } from "./trc";
 
-const segment = (begin: number, end: number, rate_bps: number, path = ["L"]) => ({ begin: iso(begin), end: iso(end), rate_bps, path });
+const segment = (begin: number, end: number, rate_bps: number, path = ["L"]) => ({
+  begin: iso(begin),
+  end: iso(end),
+  rate_bps,
+  path,
+});
 
 describe("a TRC vector", () => {
   it("rises from nothing and falls to it", () => {
-    expect(trcOf([segment(10, 20, 5), segment(20, 30, 7)])).toEqual({ x: [9.999, 10, 20, 30, 30.001], values: [0, 5, 7, 0, Number.NaN] });
+    expect(trcOf([segment(10, 20, 5), segment(20, 30, 7)])).toEqual({
+      x: [9.999, 10, 20, 30, 30.001],
+      values: [0, 5, 7, 0, Number.NaN],
+    });
   });
 
   it("adds what several paths carry at once", () => {
@@ -26,7 +34,9 @@ describe("a TRC vector", () => {
 });
 
 describe("what is free along a path", () => {
-  const calendar = (...steps: [number, number][]) => ({ steps: steps.map(([at, free_bps]) => ({ begin: iso(at), free_bps }) as CalendarStep) });
+  const calendar = (...steps: [number, number][]) => ({
+    steps: steps.map(([at, free_bps]) => ({ begin: iso(at), free_bps }) as CalendarStep),
+  });
 
   it("is what the tightest link has, at every instant", () => {
     const free = freeAlong([calendar([0, 10], [20, 4]), calendar([0, 8], [10, 6], [30, 9])]);

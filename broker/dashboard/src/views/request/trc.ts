@@ -33,7 +33,10 @@ export function peakOf(segments: readonly Segment[]): number {
 
 /** What is free along the whole of a path: at every instant as much as on its tightest link. */
 export function freeAlong(calendars: readonly Pick<Calendar, "steps">[]): StepFunction {
-  const links = calendars.map(({ steps }) => ({ x: steps.map((step) => seconds(step.begin)), values: steps.map((step) => step.free_bps) }));
+  const links = calendars.map(({ steps }) => ({
+    x: steps.map((step) => seconds(step.begin)),
+    values: steps.map((step) => step.free_bps),
+  }));
   const { x, values } = align(links);
   const least = new Float64Array(x.length);
   for (let i = 0; i < x.length; i += 1) least[i] = Math.max(0, Math.min(...values.map((link) => link[i]!)));

@@ -4,7 +4,7 @@ import { useRef } from "react";
 import { newKey, post } from "../../api/client";
 import { asProblem } from "../../api/problem";
 import type { Transfer } from "../../api/types";
-import { useAction, type Action } from "../../api/use";
+import { type Action, useAction } from "../../api/use";
 import type { TransferBody } from "./form";
 
 export function useBooking(): Action<[TransferBody], Transfer> {

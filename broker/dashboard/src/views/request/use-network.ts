@@ -20,7 +20,10 @@ export function useNetwork(): Network {
   const topology = useQuery<Schemas["TopologyOut"]>("/v1/topology");
   const links = useQuery<Link[]>("/v1/links"); // those of hosts' NICs too, which the topology leaves out
   const hosts = useQuery<Host[]>("/v1/hosts");
-  return useMemo(() => networkOf(links.data, topology.data?.nodes ?? [], hosts.data ?? []), [links.data, topology.data, hosts.data]);
+  return useMemo(
+    () => networkOf(links.data, topology.data?.nodes ?? [], hosts.data ?? []),
+    [links.data, topology.data, hosts.data],
+  );
 }
 
 function networkOf(links: readonly Link[] | undefined, nodes: readonly Schemas["NodeOut"][], hosts: readonly Host[]): Network {
@@ -28,11 +31,19 @@ function networkOf(links: readonly Link[] | undefined, nodes: readonly Schemas["
   const byName = new Map(hosts.map((host) => [host.name, host]));
   const names = new Set((links ?? []).flatMap((link) => [link.source, link.target]).filter((name) => !byName.has(name)));
   const places = [
-    ...hosts.map(({ name, node, up, drained }) => ({ name, what: `host at ${node}${drained ? ", drained" : up ? "" : ", not up"}` })),
+    ...hosts.map(({ name, node, up, drained }) => ({
+      name,
+      what: `host at ${node}${drained ? ", drained" : up ? "" : ", not up"}`,
+    })),
     ...[...names].map((name) => ({ name, what: cities.get(name) ?? "node" })),
   ];
   places.sort((a, b) => a.name.localeCompare(b.name));
-  return { places, hosts: new Set(byName.keys()), links: new Map((links ?? []).map((link) => [link.id, link])), known: links !== undefined };
+  return {
+    places,
+    hosts: new Set(byName.keys()),
+    links: new Map((links ?? []).map((link) => [link.id, link])),
+    known: links !== undefined,
+  };
 }
 
 /** ["a--b", "b--c"] -> "a → b → c": links are named by what they join. */

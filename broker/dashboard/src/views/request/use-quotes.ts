@@ -5,7 +5,7 @@ import { onInvalidate } from "../../api/cache";
 import { post } from "../../api/client";
 import { asProblem, type Problem } from "../../api/problem";
 import type { Schemas } from "../../api/types";
-import { offerOf, type Offer } from "./offers";
+import { type Offer, offerOf } from "./offers";
 
 const RESTS_MS = 200;
 // Planners that take requests together make everybody else wait while they think: what nobody typed is asked less often.
@@ -62,7 +62,12 @@ export function useQuotes(question: Schemas["QuoteRequest"] | undefined): Quotes
     };
   }, [key, answer]);
   return useMemo(
-    () => ({ offers: answer.offers, problem: answer.key === key ? answer.problem : undefined, outdated: key !== "" && answer.key !== key, reload: () => setTurn((last) => last + 1) }),
+    () => ({
+      offers: answer.offers,
+      problem: answer.key === key ? answer.problem : undefined,
+      outdated: key !== "" && answer.key !== key,
+      reload: () => setTurn((last) => last + 1),
+    }),
     [answer, key],
   );
 }
@@ -74,6 +79,12 @@ async function ask(key: string, signal: AbortSignal, tell: (answer: (before: Ans
     tell(() => ({ key, offers, problem: undefined, at: Date.now() }));
   } catch (reason) {
     // What was offered for another question is no answer to this one, but a broker that is away for a moment has not withdrawn it.
-    if (!signal.aborted) tell((before) => ({ key, offers: before.key === key ? before.offers : undefined, problem: asProblem(reason), at: Date.now() }));
+    if (!signal.aborted)
+      tell((before) => ({
+        key,
+        offers: before.key === key ? before.offers : undefined,
+        problem: asProblem(reason),
+        at: Date.now(),
+      }));
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schedule as a picture: a row for each transfer, time to the right, the booked rate as height.
-import { useCallback, useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { type KeyboardEvent, useCallback, useId, useMemo, useRef, useState } from "react";
+import { to } from "../../addresses";
 import { Canvas, type Surface } from "../../plot/canvas";
 import { moved, zoomed } from "../../plot/gestures";
 import { navigate } from "../../router";
-import { to } from "../../addresses";
 import "./gantt.css";
-import { floorOf, scrollTo, visibleLines, xOf, type Place, type Viewport } from "./geometry";
+import { floorOf, type Place, scrollTo, type Viewport, visibleLines, xOf } from "./geometry";
 import { centreOf, revealing, walked } from "./keys";
 import { paint } from "./paint";
 import type { Line, Row } from "./rows";
@@ -46,7 +46,15 @@ export function Gantt({ label, lines, time, scale, height }: GanttProps) {
   const scroll = useScroll(box, lines, rowPx);
   const view: Viewport = useMemo(() => {
     const { width, height: tall, rem } = size;
-    return { range, width, height: tall, gutter: Math.min(GUTTER_REM * rem, width * GUTTER_SHARE), axis: AXIS_REM * rem, rowPx, scroll };
+    return {
+      range,
+      width,
+      height: tall,
+      gutter: Math.min(GUTTER_REM * rem, width * GUTTER_SHARE),
+      axis: AXIS_REM * rem,
+      rowPx,
+      scroll,
+    };
   }, [range[0], range[1], size, rowPx, scroll]);
   const open = useCallback((row: Row) => navigate(to.transfer(row.id)), []);
   const { hover, handlers } = usePointer(box, view, lines, time.show, open);
@@ -54,7 +62,8 @@ export function Gantt({ label, lines, time, scale, height }: GanttProps) {
   const place = useMemo(() => placeOf(lines, focus), [lines, focus]);
   const shownFocus = focused ? place : undefined;
   const draw = useCallback(
-    (context: CanvasRenderingContext2D, surface: Surface) => paint(context, surface, { view, lines, now, scale, focus: shownFocus, hover, rem: size.rem }),
+    (context: CanvasRenderingContext2D, surface: Surface) =>
+      paint(context, surface, { view, lines, now, scale, focus: shownFocus, hover, rem: size.rem }),
     [view, lines, now, scale, shownFocus, hover, size.rem],
   );
   const onSize = useCallback((width: number, tall: number) => {
@@ -103,10 +112,20 @@ export function Gantt({ label, lines, time, scale, height }: GanttProps) {
             onBlur={() => setFocused(false)}
             {...handlers}
           >
-            {row && pointed && <Tip row={row} step={pointed.step} x={hover?.x ?? focusX(view, row, pointed.step)} y={floorOf(view, pointed.line)} width={view.width} height={view.height} />}
+            {row && pointed && (
+              <Tip
+                row={row}
+                step={pointed.step}
+                x={hover?.x ?? focusX(view, row, pointed.step)}
+                y={floorOf(view, pointed.line)}
+                width={view.width}
+                height={view.height}
+              />
+            )}
           </Canvas>
           <p id={helpId} className="unseen">
-            Up and down go between transfers, left and right between the steps of one, Enter opens it. Plus and minus zoom, shift with left and right moves in time, N goes to now. The tab Table has the same as text.
+            Up and down go between transfers, left and right between the steps of one, Enter opens it. Plus and minus zoom, shift
+            with left and right moves in time, N goes to now. The tab Table has the same as text.
           </p>
           <p className="unseen" aria-live="polite">
             {said && shownFocus && spoken(said, shownFocus.step)}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
 import { example } from "./example.test-data";
-import { boxesOf, placeAt, scrollTo, timeAt, topOf, visibleLines, xOf, type Viewport } from "./geometry";
+import { boxesOf, placeAt, scrollTo, timeAt, topOf, type Viewport, visibleLines, xOf } from "./geometry";
 import { centreOf, revealing, walked } from "./keys";
 import { asked, following, limited } from "./range";
 import { grouped, rowsOf, type Scheduled } from "./rows";
@@ -43,7 +43,13 @@ describe("places", () => {
   it("keeps what is at the top there when lines before it go", () => {
     const lines = linesOf(transfers(10, 1));
     expect(kept(lines, lines.slice(3), 5.5)).toBe(2.5);
-    expect(kept(lines, lines.filter((_, index) => index !== 5), 5.5)).toBe(5);
+    expect(
+      kept(
+        lines,
+        lines.filter((_, index) => index !== 5),
+        5.5,
+      ),
+    ).toBe(5);
     expect(kept(lines, [], 5.5)).toBe(5.5);
   });
 });
@@ -61,8 +67,10 @@ describe("what lies under the pointer", () => {
     ["below everything", 300, 439, { line: 9, step: -1 }],
   ])("%s", (_, x, y, place) => expect(placeAt(VIEW, lines, x, y)).toEqual(place));
 
-  it("counts what is scrolled away", () => expect(placeAt({ ...VIEW, scroll: 400 }, lines, 100 + 125, 45 + 80)).toEqual({ line: 12, step: 0 }));
-  it("passes over headers", () => expect(placeAt(VIEW, grouped(rowsOf(transfers(4, 1)), "project", String), 300, 45)).toBeUndefined());
+  it("counts what is scrolled away", () =>
+    expect(placeAt({ ...VIEW, scroll: 400 }, lines, 100 + 125, 45 + 80)).toEqual({ line: 12, step: 0 }));
+  it("passes over headers", () =>
+    expect(placeAt(VIEW, grouped(rowsOf(transfers(4, 1)), "project", String), 300, 45)).toBeUndefined());
 });
 
 describe("boxes", () => {
@@ -147,7 +155,8 @@ describe("range", () => {
 
 describe("ticks", () => {
   const zone = (hours: number) => () => hours * 3600;
-  it("lie on round local times", () => expect(ticksOf([100, 4000], 6, zone(0))).toEqual({ step: 900, at: [900, 1800, 2700, 3600] }));
+  it("lie on round local times", () =>
+    expect(ticksOf([100, 4000], 6, zone(0))).toEqual({ step: 900, at: [900, 1800, 2700, 3600] }));
   it("begin days at midnight", () => expect(ticksOf([0, 3 * 86_400], 4, zone(2)).at).toEqual([79_200, 165_600, 252_000]));
 
   it("go on through the change to summer time", () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where things are on the schedule: seconds and lines to pixels and back, what is visible, and what lies under the pointer.
 import type { Range } from "../../plot/gestures";
-import { stepAt, stepsBetween, type Line, type Row } from "./rows";
+import { type Line, type Row, stepAt, stepsBetween } from "./rows";
 
 /** The part of the schedule that is on the screen. Pixels are those of CSS, from the upper left corner of the canvas. */
 export interface Viewport {
@@ -17,8 +17,10 @@ export interface Viewport {
   scroll: number;
 }
 
-export const xOf = ({ range: [from, to], gutter, width }: Viewport, time: number): number => gutter + ((time - from) / (to - from)) * (width - gutter);
-export const timeAt = ({ range: [from, to], gutter, width }: Viewport, x: number): number => from + ((x - gutter) / (width - gutter)) * (to - from);
+export const xOf = ({ range: [from, to], gutter, width }: Viewport, time: number): number =>
+  gutter + ((time - from) / (to - from)) * (width - gutter);
+export const timeAt = ({ range: [from, to], gutter, width }: Viewport, x: number): number =>
+  from + ((x - gutter) / (width - gutter)) * (to - from);
 export const yOf = ({ axis, scroll, rowPx }: Viewport, line: number): number => axis + line * rowPx - scroll;
 
 /** Lines [first, last) of `count` that are on the screen at least in part. */

@@ -2,10 +2,16 @@
 // Where a key leads from a place on the schedule: up and down between rows, left and right between the steps of a row.
 import type { Range } from "../../plot/gestures";
 import type { Place } from "./geometry";
-import { stepsBetween, type Line, type Row } from "./rows";
+import { type Line, type Row, stepsBetween } from "./rows";
 
 /** Undefined: the key is none of ours, or leads nowhere. `page`: how many lines are on the screen. */
-export function walked(lines: readonly Line[], from: Place | undefined, key: string, page: number, range: Range): Place | undefined {
+export function walked(
+  lines: readonly Line[],
+  from: Place | undefined,
+  key: string,
+  page: number,
+  range: Range,
+): Place | undefined {
   switch (key) {
     case "ArrowDown":
       return toRow(lines, from === undefined ? 0 : from.line + 1, 1, range);

@@ -17,7 +17,11 @@ export function Legend({ counts, hidden, onHide }: LegendProps) {
       <legend className="unseen">States that are shown</legend>
       {STATES.map((state) => (
         <label key={state}>
-          <input type="checkbox" checked={!hidden.includes(state)} onChange={(event) => onHide(event.target.checked ? hidden.filter((one) => one !== state) : [...hidden, state])} />
+          <input
+            type="checkbox"
+            checked={!hidden.includes(state)}
+            onChange={(event) => onHide(event.target.checked ? hidden.filter((one) => one !== state) : [...hidden, state])}
+          />
           <Swatch state={state} />
           {state === "PAUSED" ? "Paused" : stateName(state)}
           <span className="muted">{counts.get(state) ?? 0}</span>

@@ -6,5 +6,7 @@ import { linkName } from "../../format/names";
 export function linkNames(links: readonly Pick<Link, "id" | "source" | "target">[]): Map<string, string> {
   const number = new Map<string, number>();
   for (const link of links) number.set(linkName(link), (number.get(linkName(link)) ?? 0) + 1);
-  return new Map(links.map((link) => [link.id, (number.get(linkName(link)) ?? 0) > 1 ? `${linkName(link)} (${link.id})` : linkName(link)]));
+  return new Map(
+    links.map((link) => [link.id, (number.get(linkName(link)) ?? 0) > 1 ? `${linkName(link)} (${link.id})` : linkName(link)]),
+  );
 }

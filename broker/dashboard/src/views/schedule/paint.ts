@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Paints the schedule, and only what of it is on the screen: its cost goes with the pixels, not with the transfers.
-import type { Surface } from "../../plot/canvas";
+
 import { timeLabels } from "../../plot/axes";
-import { boxesOf, floorOf, topOf, visibleLines, xOf, yOf, type Place, type Viewport } from "./geometry";
+import type { Surface } from "../../plot/canvas";
+import { boxesOf, floorOf, type Place, topOf, type Viewport, visibleLines, xOf, yOf } from "./geometry";
 import type { Header, Line, Row } from "./rows";
 import { painter } from "./signs";
 import { ticksOf } from "./ticks";
@@ -37,7 +38,8 @@ export function paint(context: Context, surface: Surface, picture: Picture): voi
   context.fillStyle = colours.surface;
   context.fillRect(0, view.axis, view.width, view.height - view.axis);
   paintPast(context, surface, picture);
-  for (let line = first; line < last; line += 1) paintGround(context, surface, view, line, line === focus?.line, line === hover?.line);
+  for (let line = first; line < last; line += 1)
+    paintGround(context, surface, view, line, line === focus?.line, line === hover?.line);
   context.restore();
   paintAxis(context, surface, picture);
   context.save();
@@ -57,7 +59,14 @@ function paintPast(context: Context, { colours }: Surface, { view, now }: Pictur
   context.fillRect(view.gutter, view.axis, until - view.gutter, view.height - view.axis);
 }
 
-function paintGround(context: Context, { colours }: Surface, view: Viewport, line: number, focused: boolean, hovered: boolean): void {
+function paintGround(
+  context: Context,
+  { colours }: Surface,
+  view: Viewport,
+  line: number,
+  focused: boolean,
+  hovered: boolean,
+): void {
   const y = yOf(view, line);
   if (focused || hovered) {
     context.fillStyle = focused ? colours["busy-ground"] : colours["idle-ground"];
@@ -80,7 +89,8 @@ function paintLines(context: Context, surface: Surface, picture: Picture, first:
     name(context, surface, picture, index, row.name, 0.75 * rem);
     const path = pathOf(view, index, row, scale ?? row.peak);
     if (path) box(context, path, row.state);
-    for (const place of [hover, focus]) if (place?.line === index && place.step >= 0) outline(context, surface, picture, row, place);
+    for (const place of [hover, focus])
+      if (place?.line === index && place.step >= 0) outline(context, surface, picture, row, place);
   }
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { example } from "./example.test-data";
 import { linkNames } from "./link-names";
-import { grouped, rowsOf, stepAt, stepsBetween, summed, within, type Scheduled } from "./rows";
+import { grouped, rowsOf, type Scheduled, stepAt, stepsBetween, summed, within } from "./rows";
 
 const S = 1e6;
 
@@ -10,7 +10,8 @@ function transfer(id: string, segments: Scheduled["segments"], more: Partial<Sch
   return { ...example, id, label: id, paths: [["AB", "BC"], ["AC"]], segments, ...more };
 }
 
-const plain = ({ begins, ends, rates }: ReturnType<typeof summed>) => [...begins].map((begin, index) => [begin, ends[index], rates[index]]);
+const plain = ({ begins, ends, rates }: ReturnType<typeof summed>) =>
+  [...begins].map((begin, index) => [begin, ends[index], rates[index]]);
 
 describe("steps of a row", () => {
   it("adds up what goes over several paths at once", () => {
@@ -74,7 +75,9 @@ describe("rows", () => {
 
   it("stands under each of its links with its share of each", () => {
     const lines = grouped(rowsOf([two, late]), "link", (link) => `link ${link}`);
-    expect(lines.map((line) => (line.is === "header" ? [line.header.name, line.header.count] : [line.row.key, line.row.peak]))).toEqual([
+    expect(
+      lines.map((line) => (line.is === "header" ? [line.header.name, line.header.count] : [line.row.key, line.row.peak])),
+    ).toEqual([
       ["link AB", 2],
       ["AB/two", 4],
       ["AB/late", 1],
@@ -87,7 +90,10 @@ describe("rows", () => {
   });
 
   it("is grouped by both ends, and by project", () => {
-    const names = (by: "host" | "project") => grouped(rowsOf([two, late]), by, (group) => group || "none").flatMap((line) => (line.is === "header" ? line.header.name : []));
+    const names = (by: "host" | "project") =>
+      grouped(rowsOf([two, late]), by, (group) => group || "none").flatMap((line) =>
+        line.is === "header" ? line.header.name : [],
+      );
     expect(names("host")).toEqual(["A", "C"]);
     expect(names("project")).toEqual(["none", "p"]);
   });

@@ -48,14 +48,29 @@ export function rowsOf(transfers: readonly Scheduled[], links?: ReadonlySet<stri
 const byBegin = (one: Row, other: Row): number => one.begins[0]! - other.begins[0]! || (one.key < other.key ? -1 : 1);
 
 function rowOf(transfer: Scheduled, key: string, links?: ReadonlySet<string>): Row {
-  const steps = summed(links ? transfer.segments.filter(([, , , path = 0]) => transfer.paths[path]?.some((link) => links.has(link))) : transfer.segments);
+  const steps = summed(
+    links
+      ? transfer.segments.filter(([, , , path = 0]) => transfer.paths[path]?.some((link) => links.has(link)))
+      : transfer.segments,
+  );
   const state = transfer.paused ? "PAUSED" : transfer.state;
-  return { key, id: transfer.id, name: transferName(transfer), transfer, state, peak: steps.rates.reduce((most, one) => Math.max(most, one), 0), ...steps };
+  return {
+    key,
+    id: transfer.id,
+    name: transferName(transfer),
+    transfer,
+    state,
+    peak: steps.rates.reduce((most, one) => Math.max(most, one), 0),
+    ...steps,
+  };
 }
 
 /** From its first step to its last, also where these lie outside of what was asked for. */
 export function wholeOf({ transfer, begins, ends }: Row): [begin: number, end: number] {
-  return [transfer.start === null ? begins[0]! : seconds(transfer.start), transfer.finish === null ? ends.at(-1)! : seconds(transfer.finish)];
+  return [
+    transfer.start === null ? begins[0]! : seconds(transfer.start),
+    transfer.finish === null ? ends.at(-1)! : seconds(transfer.finish),
+  ];
 }
 
 /** Segments over several paths at once add up: the sum of all, cut where any of them changes, in seconds. */
@@ -76,7 +91,8 @@ export function summed(segments: readonly Segment[]): Steps {
 }
 
 /** One after the other, as nearly all transfers have it: then there is nothing to add up. */
-const isPlain = (segments: readonly Segment[]): boolean => segments.every(([begin = 0], index) => index === 0 || begin >= (segments[index - 1]?.[1] ?? 0));
+const isPlain = (segments: readonly Segment[]): boolean =>
+  segments.every(([begin = 0], index) => index === 0 || begin >= (segments[index - 1]?.[1] ?? 0));
 
 function sweep(segments: readonly Segment[], add: (begin: number, end: number, rate: number) => void): void {
   const changes = segments.flatMap(([begin = 0, end = 0, rate = 0]) => [
@@ -103,7 +119,9 @@ export function grouped(rows: readonly Row[], by: Grouping, nameOf: (group: stri
     for (const group of groupsOf(row.transfer, by)) {
       const there = groups.get(group) ?? [];
       if (there.length === 0) groups.set(group, there);
-      there.push(by === "link" ? rowOf(row.transfer, `${group}/${row.id}`, new Set([group])) : { ...row, key: `${group}/${row.id}` });
+      there.push(
+        by === "link" ? rowOf(row.transfer, `${group}/${row.id}`, new Set([group])) : { ...row, key: `${group}/${row.id}` },
+      );
     }
   }
   const named = [...groups].map(([group, members]) => ({ group, members, name: nameOf(group) }));

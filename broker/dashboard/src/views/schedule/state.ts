@@ -3,7 +3,7 @@
 import { url } from "../../api/client";
 import { iso } from "../../format/time";
 import type { Range } from "../../plot/gestures";
-import { flag, list, maybe, number, oneOf, text, type StateOf } from "../../url-state";
+import { flag, list, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 import { asked, USUAL_S } from "./range";
 import type { Grouping } from "./rows";
 

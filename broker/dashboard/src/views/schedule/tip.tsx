@@ -3,7 +3,7 @@
 import { duration, local, utc } from "../../format/time";
 import { exact, rate } from "../../format/units";
 import { Tag } from "../../ui";
-import { wholeOf, type Row } from "./rows";
+import { type Row, wholeOf } from "./rows";
 
 interface TipProps {
   row: Row;
@@ -68,9 +68,7 @@ function WholeFacts({ row }: { row: Row }) {
         {local(begin)} – {local(end)}
         <span className="muted"> · {duration(end - begin)}</span>
       </div>
-      <div className="muted">
-        at most {rate(row.peak)}
-      </div>
+      <div className="muted">at most {rate(row.peak)}</div>
     </>
   );
 }

@@ -62,8 +62,14 @@ function Place({ state, set, links }: ToolsProps) {
 
 function placesOf(links: readonly Link[]) {
   const hosts = [...new Set(links.flatMap((link) => link.host ?? []))].sort();
-  const named = [...linkNames(links)].map(([id, name]) => ({ id, name })).sort((one, other) => byName.compare(one.name, other.name));
-  return { hosts, links: named, known: new Set([...hosts.map((host) => `host ${host}`), ...links.map((link) => `link ${link.id}`)]) };
+  const named = [...linkNames(links)]
+    .map(([id, name]) => ({ id, name }))
+    .sort((one, other) => byName.compare(one.name, other.name));
+  return {
+    hosts,
+    links: named,
+    known: new Set([...hosts.map((host) => `host ${host}`), ...links.map((link) => `link ${link.id}`)]),
+  };
 }
 
 const SPANS = [
@@ -82,11 +88,21 @@ export function TimeTools({ time }: { time: Shown }) {
   const middle = (range[0] + range[1]) / 2;
   return (
     <div className="row" role="group" aria-label="Stretch of time">
-      <Button kind={follows ? "primary" : "plain"} aria-pressed={follows} title="Go with the time (N)" onClick={() => follow(Math.round(length))}>
+      <Button
+        kind={follows ? "primary" : "plain"}
+        aria-pressed={follows}
+        title="Go with the time (N)"
+        onClick={() => follow(Math.round(length))}
+      >
         Now
       </Button>
       {SPANS.map(([title, span]) => (
-        <Button key={span} kind={Math.abs(length - span) < 1 ? "plain" : "quiet"} aria-pressed={Math.abs(length - span) < 1} onClick={() => (follows ? follow(span) : show([middle - span / 2, middle + span / 2]))}>
+        <Button
+          key={span}
+          kind={Math.abs(length - span) < 1 ? "plain" : "quiet"}
+          aria-pressed={Math.abs(length - span) < 1}
+          onClick={() => (follows ? follow(span) : show([middle - span / 2, middle + span / 2]))}
+        >
           {title}
         </Button>
       ))}

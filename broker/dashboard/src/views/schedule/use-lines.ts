@@ -2,9 +2,9 @@
 // From the broker's answer to what is drawn: rows, filtered, in groups. Each step is computed anew only when what it rests on changes.
 import { useMemo, useRef } from "react";
 import type { Link } from "../../api/types";
-import { linkNames } from "./link-names";
 import type { Range } from "../../plot/gestures";
-import { grouped, rowsOf, within, type Grouping, type Line, type Row, type Scheduled } from "./rows";
+import { linkNames } from "./link-names";
+import { type Grouping, grouped, type Line, type Row, rowsOf, type Scheduled, within } from "./rows";
 
 interface Wanted {
   link?: string;

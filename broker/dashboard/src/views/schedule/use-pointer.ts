@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pointer on the schedule: it moves the picture in time and along the rows, as one moves a map; the wheel zooms; a click opens.
-import { useEffect, useRef, useState, type PointerEvent, type RefObject } from "react";
+import { type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { pointOf } from "../../plot/canvas";
-import { moved, zoomed, type Range } from "../../plot/gestures";
-import { placeAt, timeAt, type Place, type Viewport } from "./geometry";
+import { moved, type Range, zoomed } from "../../plot/gestures";
+import { type Place, placeAt, timeAt, type Viewport } from "./geometry";
 import type { Line, Row } from "./rows";
 
 const FAR_PX = 4; // a click trembles less
@@ -21,7 +21,13 @@ interface Drag {
   far: boolean;
 }
 
-export function usePointer(box: RefObject<HTMLElement | null>, view: Viewport, lines: readonly Line[], show: (range: Range) => void, open: (row: Row) => void) {
+export function usePointer(
+  box: RefObject<HTMLElement | null>,
+  view: Viewport,
+  lines: readonly Line[],
+  show: (range: Range) => void,
+  open: (row: Row) => void,
+) {
   const [hover, setHover] = useState<Pointed | undefined>();
   const drag = useRef<Drag | undefined>(undefined);
   useWheel(box, view, show);
@@ -76,7 +82,8 @@ function useWheel(box: RefObject<HTMLElement | null>, view: Viewport, show: (ran
       if (x < seen.gutter && !event.ctrlKey) return;
       event.preventDefault();
       const [from, until] = seen.range;
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) change(moved(seen.range, (event.deltaX / seen.width) * (until - from), undefined));
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY))
+        change(moved(seen.range, (event.deltaX / seen.width) * (until - from), undefined));
       else change(zoomed(seen.range, WHEEL_STEP ** event.deltaY, timeAt(seen, Math.max(x, seen.gutter)), undefined));
     };
     element.addEventListener("wheel", onWheel, { passive: false });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far the lines are scrolled. When others appear or go, the one at the top stays where it is.
-import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Line } from "./rows";
 
 export const keyOf = (line: Line): string => (line.is === "row" ? line.row.key : line.header.key);

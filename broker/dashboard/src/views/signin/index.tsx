@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token for a session. The token is in this form only while it is typed, and goes to nobody but the broker.
-import { useEffect, useState, type FormEvent } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { signIn, useSessionState } from "../../api/session";
 import { useAction } from "../../api/use";
 import { navigate, ownPath, useSearch } from "../../router";
@@ -27,7 +27,9 @@ export default function SignIn() {
   return (
     <div className="signin">
       <View title="Sign in">
-        {state.is === "out" && state.expired && <Notice tone="warn">Your session has ended. Sign in to go on where you were.</Notice>}
+        {state.is === "out" && state.expired && (
+          <Notice tone="warn">Your session has ended. Sign in to go on where you were.</Notice>
+        )}
         <form className="card stack" onSubmit={(event) => void submit(event)}>
           <Field label="Token" error={missing ? "Paste a token first" : undefined}>
             {(wired) => (
@@ -40,7 +42,8 @@ export default function SignIn() {
                 // biome-ignore lint/a11y/noAutofocus: the one thing to do on this page.
                 autoFocus
                 value={token}
-                onChange={(event) => setToken(event.target.value)} />
+                onChange={(event) => setToken(event.target.value)}
+              />
             )}
           </Field>
           <Refusal problem={enter.problem} />
@@ -52,8 +55,8 @@ export default function SignIn() {
         </form>
         <div className="muted stack">
           <p>
-            Whoever runs the broker makes a token with <code>bwb token create NAME --scope operate</code>. The first one, with every right, is in the file{" "}
-            <code>admin.token</code> of the state directory of <code>bwb up</code>.
+            Whoever runs the broker makes a token with <code>bwb token create NAME --scope operate</code>. The first one, with every
+            right, is in the file <code>admin.token</code> of the state directory of <code>bwb up</code>.
           </p>
           <p>The token becomes a session in a cookie that scripts cannot read; nothing else of it is kept in this browser.</p>
         </div>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // One action on one transfer: what it would do, said by the broker before it is done; then done on exactly the revision that was shown.
-import { useEffect, useState, type ComponentType, type ReactNode } from "react";
+import { type ComponentType, type ReactNode, useEffect, useState } from "react";
 import { at, patch, post } from "../../api/client";
 import type { Transfer } from "../../api/types";
 import { invalidate, useAction } from "../../api/use";
 import { Confirm, Loading, Notice, Time, toast } from "../../ui";
-import { Besides, DeadlineForm, PriorityForm, RatesForm, type FormProps } from "./change-form";
+import { Besides, DeadlineForm, type FormProps, PriorityForm, RatesForm } from "./change-form";
 import type { Change } from "./offers";
 import type { ActionName } from "./permissions";
 import { Refused } from "./refused";
 import { ShownEffect } from "./shown-effect";
 import { TransferName } from "./transfer-name";
-import { usePreview, type Asked } from "./use-preview";
+import { type Asked, usePreview } from "./use-preview";
 
 interface Kind {
   title: string;
@@ -28,9 +28,27 @@ const KINDS: Record<ActionName, Kind> = {
   pause: { title: "Pause this transfer", verb: "Pause", done: "Paused", danger: true },
   resume: { title: "Resume this transfer", verb: "Resume", done: "Resumed" },
   cancel: { title: "Cancel this transfer", verb: "Cancel transfer", done: "Canceled", danger: true },
-  deadline: { title: "Change the deadline", verb: "Change deadline", done: "Deadline changed", form: DeadlineForm, fields: ["deadline"] },
-  priority: { title: "Change the priority", verb: "Change priority", done: "Priority changed", form: PriorityForm, fields: ["priority", "best_effort"] },
-  rates: { title: "Change the limits of its rate", verb: "Change limits", done: "Limits changed", form: RatesForm, fields: ["rate_max_bps", "rate_min_bps"] },
+  deadline: {
+    title: "Change the deadline",
+    verb: "Change deadline",
+    done: "Deadline changed",
+    form: DeadlineForm,
+    fields: ["deadline"],
+  },
+  priority: {
+    title: "Change the priority",
+    verb: "Change priority",
+    done: "Priority changed",
+    form: PriorityForm,
+    fields: ["priority", "best_effort"],
+  },
+  rates: {
+    title: "Change the limits of its rate",
+    verb: "Change limits",
+    done: "Limits changed",
+    form: RatesForm,
+    fields: ["rate_max_bps", "rate_min_bps"],
+  },
 };
 
 interface ActionDialogProps {
@@ -66,8 +84,21 @@ export function ActionDialog({ action, transfer, successors, onClose, onConflict
   };
   const ready = action === "commit" || preview.data !== undefined;
   return (
-    <Confirm open onClose={onClose} title={title} verb={verb} danger={danger === true} busy={act.busy} disabled={!ready} onConfirm={() => void confirm()}>
-      {conflict && <Notice tone="warn">Somebody else changed this transfer meanwhile. It was read again: look at what is shown now before you go on.</Notice>}
+    <Confirm
+      open
+      onClose={onClose}
+      title={title}
+      verb={verb}
+      danger={danger === true}
+      busy={act.busy}
+      disabled={!ready}
+      onConfirm={() => void confirm()}
+    >
+      {conflict && (
+        <Notice tone="warn">
+          Somebody else changed this transfer meanwhile. It was read again: look at what is shown now before you go on.
+        </Notice>
+      )}
       {action === "commit" && <Committing transfer={transfer} />}
       {Form && <Form transfer={transfer} draft={draft} onChange={edit} problem={refused} />}
       <Besides draft={draft} fields={fields} />
@@ -75,7 +106,9 @@ export function ActionDialog({ action, transfer, successors, onClose, onConflict
         {preview.loading && <Loading label="Asking the broker what it would do" />}
         {Form && !changing && <p className="muted">What a change would do is shown here before it is made.</p>}
         {refused && refused.code !== "precondition-failed" && <Refused problem={refused} onOffer={edit} />}
-        {preview.data && action === "resume" && changing && <Notice tone="idle">It is changed first, and then booked anew with what that allows.</Notice>}
+        {preview.data && action === "resume" && changing && (
+          <Notice tone="idle">It is changed first, and then booked anew with what that allows.</Notice>
+        )}
         {preview.data && !(action === "resume" && changing) && <ShownEffect transfer={transfer} preview={preview.data} />}
         <Waiting successors={successors} action={action} />
       </div>
@@ -93,7 +126,8 @@ function asked(action: ActionName, transfer: Transfer, form: boolean, change: Ch
 async function carryOut(action: ActionName, transfer: Transfer, change: Change | undefined): Promise<Transfer> {
   const path = at`/v1/transfers/${transfer.id}`;
   const { revision } = transfer;
-  if (action !== "resume") return change ? patch<Transfer>(path, change, { revision }) : post<Transfer>(`${path}/${action}`, undefined, { revision });
+  if (action !== "resume")
+    return change ? patch<Transfer>(path, change, { revision }) : post<Transfer>(`${path}/${action}`, undefined, { revision });
   // A paused transfer that does not fit as it is may be changed first: two steps, of which the second is planned with what the first allowed.
   const changed = change ? await patch<Transfer>(path, change, { revision }) : transfer;
   return post<Transfer>(`${path}/resume`, undefined, { revision: changed.revision });

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useState } from "react";
-import type { Transfer } from "../../api/types";
 import { useMay, useSession } from "../../api/session";
+import type { Transfer } from "../../api/types";
 import { Button } from "../../ui";
 import { ActionDialog } from "./action-dialog";
-import { barred, possible, type ActionName } from "./permissions";
+import { type ActionName, barred, possible } from "./permissions";
 
 const LABELS: Record<ActionName, string> = {
   commit: "Commit",
@@ -34,7 +34,11 @@ export function Actions({ transfer, successors, onConflict }: ActionsProps) {
         <span className="muted">{why}</span>
       ) : (
         possible(transfer).map((action) => (
-          <Button key={action} kind={action === "commit" || action === "resume" ? "primary" : action === "cancel" ? "danger" : "plain"} onClick={() => setOpen(action)}>
+          <Button
+            key={action}
+            kind={action === "commit" || action === "resume" ? "primary" : action === "cancel" ? "danger" : "plain"}
+            onClick={() => setOpen(action)}
+          >
             {LABELS[action]}
           </Button>
         ))

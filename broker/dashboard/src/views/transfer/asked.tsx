@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The request as it stands, every field of it, whether it was given or left to the broker.
-import type { Transfer } from "../../api/types";
+
 import { useSession } from "../../api/session";
+import type { Transfer } from "../../api/types";
 import { Card, Copy, Duration, Facts, Rate, Time, Volume } from "../../ui";
 import { LinkName } from "./link-names";
 

@@ -4,7 +4,7 @@ import { url } from "../../api/client";
 import { usePages } from "../../api/pages";
 import { useMay } from "../../api/session";
 import type { BrokerEvent } from "../../api/types";
-import { Answer, Card, Table, Time, type Column } from "../../ui";
+import { Answer, Card, type Column, Table, Time } from "../../ui";
 import { actorName, changes, happened } from "./story";
 
 const COLUMNS: readonly Column<BrokerEvent>[] = [
@@ -27,7 +27,19 @@ export function Audit({ id }: { id: string }) {
   return (
     <Card title="Audit log">
       <Answer of={entries} empty={(all) => all.length === 0 && "The audit log has no entry about it."}>
-        {(rows) => <Table name="audit" caption="Audit log of this transfer" columns={COLUMNS} rows={rows} rowKey={(e) => e.id} more={entries.more} onMore={entries.loadMore} all={entries.all} height="20rem" />}
+        {(rows) => (
+          <Table
+            name="audit"
+            caption="Audit log of this transfer"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={(e) => e.id}
+            more={entries.more}
+            onMore={entries.loadMore}
+            all={entries.all}
+            height="20rem"
+          />
+        )}
       </Answer>
     </Card>
   );

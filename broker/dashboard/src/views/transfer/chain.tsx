@@ -36,7 +36,12 @@ export function Chain({ transfer, successors }: { transfer: Transfer; successors
         items={[
           ["Begins after", transfer.after ? <TransferName id={transfer.after} /> : "no other transfer"],
           ["Start signal", transfer.after ? (SIGNALS[signal.kind ?? "direct"] ?? signal.kind) : null],
-          ["If no signal comes", transfer.after ? `${signal.timeout_s ? `after ${duration(signal.timeout_s)} ` : ""}${ON_TIMEOUT[signal.on_timeout ?? "start"]}` : null],
+          [
+            "If no signal comes",
+            transfer.after
+              ? `${signal.timeout_s ? `after ${duration(signal.timeout_s)} ` : ""}${ON_TIMEOUT[signal.on_timeout ?? "start"]}`
+              : null,
+          ],
           ["If that one is late", transfer.after ? ON_OVERRUN[signal.on_overrun ?? "delay"] : null],
         ]}
       />

@@ -20,7 +20,13 @@ export function DeadlineForm({ transfer, draft, onChange, problem }: FormProps) 
   const later = (by: number) => onChange({ deadline: iso((from ? seconds(from) : Date.now() / 1000) + by) });
   return (
     <>
-      <TimeField label="Deadline" value={deadline} onChange={(next) => onChange({ deadline: next })} error={problem?.of("deadline")} hint="Empty: as early as it can" />
+      <TimeField
+        label="Deadline"
+        value={deadline}
+        onChange={(next) => onChange({ deadline: next })}
+        error={problem?.of("deadline")}
+        hint="Empty: as early as it can"
+      />
       <div className="row" role="group" aria-label="Extend the deadline">
         <Button onClick={() => later(3_600)}>1 h later</Button>
         <Button onClick={() => later(6 * 3_600)}>6 h later</Button>
@@ -40,7 +46,16 @@ export function PriorityForm({ transfer, draft, onChange, problem }: FormProps) 
   };
   return (
     <>
-      <TextField label="Priority" type="number" step={1} required value={String(priority)} onChange={type} error={problem?.of("priority")} hint="Higher is more important" />
+      <TextField
+        label="Priority"
+        type="number"
+        step={1}
+        required
+        value={String(priority)}
+        onChange={type}
+        error={problem?.of("priority")}
+        hint="Higher is more important"
+      />
       <CheckField
         label="Best effort"
         hint="Gives way to requests of higher priority that preempt"
@@ -55,15 +70,29 @@ export function RatesForm({ transfer, draft, onChange, problem }: FormProps) {
   const value = (name: "rate_max_bps" | "rate_min_bps"): number | null => (name in draft ? (draft[name] ?? null) : transfer[name]);
   return (
     <>
-      <RateField label="Highest rate" value={value("rate_max_bps")} onChange={(rate_max_bps) => onChange({ rate_max_bps })} error={problem?.of("rate_max_bps")} hint="Empty: as fast as its path" />
-      <RateField label="Lowest rate" value={value("rate_min_bps")} onChange={(rate_min_bps) => onChange({ rate_min_bps })} error={problem?.of("rate_min_bps")} hint="Empty: it may rest in between" />
+      <RateField
+        label="Highest rate"
+        value={value("rate_max_bps")}
+        onChange={(rate_max_bps) => onChange({ rate_max_bps })}
+        error={problem?.of("rate_max_bps")}
+        hint="Empty: as fast as its path"
+      />
+      <RateField
+        label="Lowest rate"
+        value={value("rate_min_bps")}
+        onChange={(rate_min_bps) => onChange({ rate_min_bps })}
+        error={problem?.of("rate_min_bps")}
+        hint="Empty: it may rest in between"
+      />
     </>
   );
 }
 
 /** What an offer changes besides the fields of the form. */
 export function Besides({ draft, fields }: { draft: Change; fields: readonly (keyof Change)[] }) {
-  const items = (Object.keys(draft) as (keyof Change)[]).filter((name) => !fields.includes(name)).map((name) => [TITLES[name] ?? name, inWords(name, draft[name])] as const);
+  const items = (Object.keys(draft) as (keyof Change)[])
+    .filter((name) => !fields.includes(name))
+    .map((name) => [TITLES[name] ?? name, inWords(name, draft[name])] as const);
   return items.length > 0 ? <Facts items={items} /> : null;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, test } from "vitest";
-import { bookedBytes, bookedRate, reportedBytes, reportedRate, reportsOf, type Measurement } from "./curves";
+import { bookedBytes, bookedRate, type Measurement, reportedBytes, reportedRate, reportsOf } from "./curves";
 
 const at = (s: number): string => new Date(s * 1000).toISOString();
 const segment = (begin: number, end: number, rate_bps: number) => ({ begin: at(begin), end: at(end), rate_bps, path: ["L1"] });
@@ -16,7 +16,10 @@ const report = (s: number, host: string, bytes: number | null, rate_bps: number 
 
 describe("what was booked", () => {
   test("rates that begin at the same instant add up, and a gap is nothing", () => {
-    expect(bookedRate([segment(10, 20, 5), segment(10, 15, 3), segment(30, 40, 2)])).toEqual({ x: [10, 15, 20, 30, 40], values: [8, 5, 0, 2, 0] });
+    expect(bookedRate([segment(10, 20, 5), segment(10, 15, 3), segment(30, 40, 2)])).toEqual({
+      x: [10, 15, 20, 30, 40],
+      values: [8, 5, 0, 2, 0],
+    });
   });
   test("nothing booked is no curve", () => {
     expect(bookedRate([])).toEqual({ x: [], values: [] });
@@ -38,11 +41,17 @@ describe("what was reported", () => {
   });
   test("a rate holds from the report before it, and nothing is known behind the last", () => {
     const { x, values } = reportedRate(reportsOf(reports, "h1"), "rate_bps");
-    expect([x, values]).toEqual([[10, 20, 30], [20, 30, Number.NaN]]);
+    expect([x, values]).toEqual([
+      [10, 20, 30],
+      [20, 30, Number.NaN],
+    ]);
   });
   test("bytes end with the last report, and those without a count are left out", () => {
     const { x, values } = reportedBytes(reportsOf(reports, "h1"));
-    expect([x, values]).toEqual([[10, 30, 30.001], [0, 300, Number.NaN]]);
+    expect([x, values]).toEqual([
+      [10, 30, 30.001],
+      [0, 300, Number.NaN],
+    ]);
     expect(reportedBytes([])).toEqual({ x: [], values: [] });
   });
 });

@@ -21,7 +21,9 @@ interface Piece {
 }
 
 const pieces = (segments: readonly Segment[]): Piece[] =>
-  segments.map(({ begin, end, rate_bps }) => ({ begin: seconds(begin), end: seconds(end), bps: rate_bps })).sort((a, b) => a.begin - b.begin);
+  segments
+    .map(({ begin, end, rate_bps }) => ({ begin: seconds(begin), end: seconds(end), bps: rate_bps }))
+    .sort((a, b) => a.begin - b.begin);
 
 /** The TRC vector: what is booked at any time. Several paths at once add up. */
 export function bookedRate(segments: readonly Segment[]): StepFunction {

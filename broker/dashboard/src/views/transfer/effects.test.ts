@@ -3,9 +3,21 @@ import { expect, test } from "vitest";
 import { effect, freedBy } from "./effects";
 
 const at = (s: number): string => new Date(s * 1000).toISOString();
-const segment = (begin: number, end: number, rate_bps: number, path = ["L1"]) => ({ begin: at(begin), end: at(end), rate_bps, path });
+const segment = (begin: number, end: number, rate_bps: number, path = ["L1"]) => ({
+  begin: at(begin),
+  end: at(end),
+  rate_bps,
+  path,
+});
 const shape = (begin: number, end: number, path: string[], more: object = {}) => ({
-  plan: { planner: "vbls", start: at(begin), finish: at(end), segments: [segment(begin, end, 80, path)], paths: [path], metrics: {} },
+  plan: {
+    planner: "vbls",
+    start: at(begin),
+    finish: at(end),
+    segments: [segment(begin, end, 80, path)],
+    paths: [path],
+    metrics: {},
+  },
   promised_finish: at(end),
   paused: false,
   state: "ACTIVE" as const,
@@ -18,7 +30,11 @@ test("later, and another way", () => {
 });
 
 test("what is paused or canceled has no finish, whatever is left of its plan", () => {
-  expect(effect(shape(0, 10, ["L1"]), shape(0, 5, ["L1"], { paused: true }))).toMatchObject({ stops: true, later: null, finish: { after: null } });
+  expect(effect(shape(0, 10, ["L1"]), shape(0, 5, ["L1"], { paused: true }))).toMatchObject({
+    stops: true,
+    later: null,
+    finish: { after: null },
+  });
   expect(effect(shape(0, 10, ["L1"]), shape(0, 5, ["L1"], { state: "CANCELED" }))).toMatchObject({ stops: true, later: null });
 });
 

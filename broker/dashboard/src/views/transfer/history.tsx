@@ -4,8 +4,8 @@ import { useMemo } from "react";
 import { at, url } from "../../api/client";
 import type { BrokerEvent } from "../../api/types";
 import { useQuery } from "../../api/use";
-import { Answer, Card, Table, Time, type Column } from "../../ui";
-import { actorName, changes, happened, revisions, type Revision } from "./story";
+import { Answer, Card, type Column, Table, Time } from "../../ui";
+import { actorName, changes, happened, type Revision, revisions } from "./story";
 
 const MOST = 1_000;
 

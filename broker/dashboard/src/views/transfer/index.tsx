@@ -30,7 +30,11 @@ export default function TransferView({ params: { id } }: ViewProps<"id">) {
   const { data, reload } = transfer;
   const again = useCallback(() => reload(), [reload]);
   return (
-    <View title={data ? transferName(data) : "Transfer"} lead={data && <Lead transfer={data} />} actions={data && <Actions transfer={data} successors={behind.filter(isLive)} onConflict={again} />}>
+    <View
+      title={data ? transferName(data) : "Transfer"}
+      lead={data && <Lead transfer={data} />}
+      actions={data && <Actions transfer={data} successors={behind.filter(isLive)} onConflict={again} />}
+    >
       <Answer of={transfer}>
         {(found) => (
           <WithLinkNames>

@@ -7,7 +7,11 @@ export function Legend({ series }: { series: readonly Series[] }) {
     <ul className="legend" aria-label="Lines">
       {series.map(({ key, label, colour, dash, fill }) => (
         <li key={key}>
-          <span aria-hidden="true" className={`legend-line ${fill ? "filled" : ""}`} style={{ borderTopColor: `var(--${colour})`, borderTopStyle: dash ? "dashed" : "solid" }} />
+          <span
+            aria-hidden="true"
+            className={`legend-line ${fill ? "filled" : ""}`}
+            style={{ borderTopColor: `var(--${colour})`, borderTopStyle: dash ? "dashed" : "solid" }}
+          />
           {label}
         </li>
       ))}

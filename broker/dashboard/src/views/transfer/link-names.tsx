@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links by what they join, leading to their own page; their id on hover.
-import { createContext, useContext, useMemo, type ReactNode } from "react";
+import { createContext, type ReactNode, useContext, useMemo } from "react";
+import { to } from "../../addresses";
 import { useQuery } from "../../api/use";
 import { linkName } from "../../format/names";
-import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 type Names = ReadonlyMap<string, { source: string; target: string }>;

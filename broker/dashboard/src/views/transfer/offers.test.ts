@@ -4,7 +4,8 @@ import { Problem } from "../../api/problem";
 import { local } from "../../format/time";
 import { bindingOf, brokenBy, offersOf } from "./offers";
 
-const refused = (document: Record<string, unknown>): Problem => new Problem(409, "infeasible", "Infeasible", "does not fit", [], document);
+const refused = (document: Record<string, unknown>): Problem =>
+  new Problem(409, "infeasible", "Infeasible", "does not fit", [], document);
 const AT = "2026-01-01T10:00:00Z";
 
 test("every offer is a change that one click makes", () => {

@@ -18,12 +18,22 @@ export function offersOf(problem: Problem): Offer[] {
   return Array.isArray(given) ? (given as CounterOffer[]).flatMap((offer) => asOffer(offer) ?? []) : [];
 }
 
-function asOffer({ kind, finish, deadline, volume_bytes, rate_max_bps, rate_min_bps, duration_s }: CounterOffer): Offer | undefined {
-  if (kind === "earliest_finish" && finish) return { title: `Without a deadline: finishes ${local(finish)}`, change: { deadline: null } };
+function asOffer({
+  kind,
+  finish,
+  deadline,
+  volume_bytes,
+  rate_max_bps,
+  rate_min_bps,
+  duration_s,
+}: CounterOffer): Offer | undefined {
+  if (kind === "earliest_finish" && finish)
+    return { title: `Without a deadline: finishes ${local(finish)}`, change: { deadline: null } };
   if (deadline) return { title: `Deadline ${local(deadline)}`, change: { deadline } };
   if (volume_bytes) return { title: `Only ${volume(volume_bytes)}`, change: { volume_bytes } };
   if (rate_max_bps) return { title: `Up to ${rate(rate_max_bps)}`, change: { rate_max_bps } };
-  if (rate_min_bps !== undefined) return { title: rate_min_bps ? `At least ${rate(rate_min_bps)}` : "Without a lowest rate", change: { rate_min_bps } };
+  if (rate_min_bps !== undefined)
+    return { title: rate_min_bps ? `At least ${rate(rate_min_bps)}` : "Without a lowest rate", change: { rate_min_bps } };
   if (duration_s) return { title: `For ${duration(duration_s)}`, change: { duration_s } };
   return undefined;
 }
@@ -37,7 +47,9 @@ export interface Binding {
 }
 
 export function bindingOf(problem: Problem): Binding | undefined {
-  const given = problem.document.binding as { link: string; interval: { from: string; to: string }; reservations?: string[] } | undefined;
+  const given = problem.document.binding as
+    | { link: string; interval: { from: string; to: string }; reservations?: string[] }
+    | undefined;
   return given && { link: given.link, from: given.interval.from, to: given.interval.to, reservations: given.reservations ?? [] };
 }
 

@@ -2,7 +2,7 @@
 // Which way it goes, link by link, and the rates that are booked on it.
 import { useMemo } from "react";
 import type { Plan, Segment } from "../../api/types";
-import { Card, Empty, Rate, Table, Time, type Column } from "../../ui";
+import { Card, type Column, Empty, Rate, Table, Time } from "../../ui";
 import { LinkName } from "./link-names";
 
 const keyOf = ({ begin, path }: Segment): string => `${begin} ${path.join(" ")}`;

@@ -3,7 +3,7 @@
 import type { Problem } from "../../api/problem";
 import { Button, Refusal, Time } from "../../ui";
 import { LinkName } from "./link-names";
-import { bindingOf, brokenBy, offersOf, type Change } from "./offers";
+import { bindingOf, brokenBy, type Change, offersOf } from "./offers";
 import { TransferName } from "./transfer-name";
 
 const MOST_NAMED = 5;

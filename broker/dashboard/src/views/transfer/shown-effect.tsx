@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of a preview: what would be another way, before and after.
 import type { ReactNode } from "react";
+import { to } from "../../addresses";
 import type { Moved, Transfer, TransferPreview } from "../../api/types";
 import { transferName } from "../../format/names";
 import { duration } from "../../format/time";
-import { to } from "../../addresses";
 import { Facts, Link, Notice, Rate, Time, Volume } from "../../ui";
-import { effect, freedBy, type Effect, type Pair } from "./effects";
+import { type Effect, effect, freedBy, type Pair } from "./effects";
 import { LinkName } from "./link-names";
 
 type Row = readonly [string, ReactNode];
@@ -28,7 +28,9 @@ function Others({ moved }: { moved: readonly Moved[] }) {
   return (
     <>
       <Notice tone={broken > 0 ? "bad" : "warn"}>
-        {moved.length === 1 ? "Another transfer waits for this one and would move with it." : `${moved.length} other transfers wait for this one and would move with it.`}
+        {moved.length === 1
+          ? "Another transfer waits for this one and would move with it."
+          : `${moved.length} other transfers wait for this one and would move with it.`}
         {broken > 0 && ` ${broken === 1 ? "One promise" : `${broken} promises`} would be broken.`}
       </Notice>
       <ul className="moved">
@@ -64,8 +66,14 @@ function whatMoves(found: Effect): Row[] {
 
 function Verdict({ effect: { later, stops, finish }, ended }: { effect: Effect; ended: boolean }) {
   if (ended) return <Notice tone="warn">It ends now, for good. What it was promised is given up.</Notice>;
-  if (stops) return <Notice tone="warn">It stands still until it is resumed, and then takes what is free: what it was promised may be lost.</Notice>;
-  if (later === null) return <Notice tone="good">{finish.after ? "It would be booked anew." : "Its booking stays as it is."}</Notice>;
+  if (stops)
+    return (
+      <Notice tone="warn">
+        It stands still until it is resumed, and then takes what is free: what it was promised may be lost.
+      </Notice>
+    );
+  if (later === null)
+    return <Notice tone="good">{finish.after ? "It would be booked anew." : "Its booking stays as it is."}</Notice>;
   if (Math.abs(later) < 1) return <Notice tone="good">It would finish when it does now.</Notice>;
   if (later > 0) return <Notice tone="warn">It would finish {duration(later)} later.</Notice>;
   return <Notice tone="good">It would finish {duration(-later)} earlier.</Notice>;

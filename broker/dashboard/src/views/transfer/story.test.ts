@@ -29,19 +29,27 @@ test("who acted has a name", () => {
 
 describe("what changed", () => {
   test("only what differs, in human units", () => {
-    expect(changes({ rate_max_bps: 1e9, priority: 1, state: "ACTIVE" }, { rate_max_bps: 2e9, state: "ACTIVE", paused: true })).toEqual([
+    expect(
+      changes({ rate_max_bps: 1e9, priority: 1, state: "ACTIVE" }, { rate_max_bps: 2e9, state: "ACTIVE", paused: true }),
+    ).toEqual([
       { field: "Highest rate", before: "1\u202fGbit/s", after: "2\u202fGbit/s" },
       { field: "Priority", before: "1", after: "–" },
       { field: "Paused", before: "–", after: "yes" },
     ]);
   });
   test("a reason is its sentence", () => {
-    expect(changes(null, { reason: { code: "paused", detail: "paused by somebody" } })).toEqual([{ field: "Reason", before: "–", after: "paused by somebody" }]);
+    expect(changes(null, { reason: { code: "paused", detail: "paused by somebody" } })).toEqual([
+      { field: "Reason", before: "–", after: "paused by somebody" },
+    ]);
   });
 });
 
 test("a plan is listed once, with the event that made it", () => {
-  const events = [event("transfer.admitted", { plan_revision: 1, finish: "a" }), event("transfer.started", { plan_revision: 1 }), event("transfer.rebooked", { plan_revision: 2, finish: "b" })];
+  const events = [
+    event("transfer.admitted", { plan_revision: 1, finish: "a" }),
+    event("transfer.started", { plan_revision: 1 }),
+    event("transfer.rebooked", { plan_revision: 2, finish: "b" }),
+  ];
   expect(revisions(events).map(({ revision, why, finish }) => [revision, why, finish])).toEqual([
     [1, "Booked", "a"],
     [2, "Fell behind; the rest was booked anew", "b"],

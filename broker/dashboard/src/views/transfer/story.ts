@@ -80,7 +80,11 @@ const NAMES: Record<string, string> = {
 export function changes(before: Values | null, after: Values | null): FieldChange[] {
   const fields = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
   return [...fields]
-    .map((field) => ({ field: NAMES[field] ?? actionName(field), before: shown(field, before?.[field]), after: shown(field, after?.[field]) }))
+    .map((field) => ({
+      field: NAMES[field] ?? actionName(field),
+      before: shown(field, before?.[field]),
+      after: shown(field, after?.[field]),
+    }))
     .filter((change) => change.before !== change.after);
 }
 
@@ -112,7 +116,14 @@ export function revisions(events: readonly BrokerEvent[]): Revision[] {
     const after = (event.after ?? {}) as Values;
     const revision = after.plan_revision;
     if (typeof revision !== "number" || revision === found.at(-1)?.revision) continue;
-    found.push({ revision, at: event.at, why: happened(event), who: actorName(event), start: textOf(after.start), finish: textOf(after.finish) });
+    found.push({
+      revision,
+      at: event.at,
+      why: happened(event),
+      who: actorName(event),
+      start: textOf(after.start),
+      finish: textOf(after.finish),
+    });
   }
   return found;
 }

@@ -18,7 +18,9 @@ export function Summary({ transfer }: { transfer: Transfer }) {
   const { outlook } = transfer;
   return (
     <Card>
-      {outlook && outlook.promise !== null && outlook.promise !== "kept" && <Notice tone={TONES[outlook.promise]}>{promiseWords(outlook)}</Notice>}
+      {outlook && outlook.promise !== null && outlook.promise !== "kept" && (
+        <Notice tone={TONES[outlook.promise]}>{promiseWords(outlook)}</Notice>
+      )}
       <Waits transfer={transfer} />
       <PlanMeter of={progress(transfer)} />
       <Facts

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Transfer } from "../../api/types";
+
+import { to } from "../../addresses";
 import { at } from "../../api/client";
+import type { Transfer } from "../../api/types";
 import { useQuery } from "../../api/use";
 import { shortId, transferName } from "../../format/names";
-import { to } from "../../addresses";
 import { Link } from "../../ui";
 
 /** Another transfer, by its name, leading to it. */

@@ -35,7 +35,9 @@ export function usePreview(asked: Asked | null): Previewed {
     const options = { signal: controller.signal, revision };
     const ask = async (): Promise<void> => {
       try {
-        const data = change ? await patch<TransferPreview>(where, change, options) : await post<TransferPreview>(where, undefined, options);
+        const data = change
+          ? await patch<TransferPreview>(where, change, options)
+          : await post<TransferPreview>(where, undefined, options);
         setAnswer({ ...NOTHING, data, of: key });
       } catch (reason) {
         if (!controller.signal.aborted) setAnswer({ ...NOTHING, problem: asProblem(reason), of: key });

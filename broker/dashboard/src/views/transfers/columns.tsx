@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+
+import { to } from "../../addresses";
 import type { Transfer } from "../../api/types";
 import { transferName } from "../../format/names";
-import { to } from "../../addresses";
-import { Link, Tag, Volume, type Column } from "../../ui";
+import { type Column, Link, Tag, Volume } from "../../ui";
 import { Finish, finishOf } from "./finish";
 import { PlanMeter } from "./plan-meter";
 import { progress } from "./progress";
@@ -21,10 +22,31 @@ export const COLUMNS: readonly Column<Transfer>[] = [
       </Link>
     ),
   },
-  { key: "state", title: "State", sort: true, width: "8rem", value: (t) => (t.paused ? "PAUSED" : t.state), show: (t) => (t.paused ? <Tag tone="warn">Paused</Tag> : <Tag of={t.state} />) },
-  { key: "route", title: "From → to", sort: "source", value: (t) => `${t.source} → ${t.destination}`, show: (t) => <span title={`${t.source} → ${t.destination}`}>{`${t.source} → ${t.destination}`}</span> },
+  {
+    key: "state",
+    title: "State",
+    sort: true,
+    width: "8rem",
+    value: (t) => (t.paused ? "PAUSED" : t.state),
+    show: (t) => (t.paused ? <Tag tone="warn">Paused</Tag> : <Tag of={t.state} />),
+  },
+  {
+    key: "route",
+    title: "From → to",
+    sort: "source",
+    value: (t) => `${t.source} → ${t.destination}`,
+    show: (t) => <span title={`${t.source} → ${t.destination}`}>{`${t.source} → ${t.destination}`}</span>,
+  },
   { key: "project", title: "Project", sort: true, width: "6.5rem", value: (t) => t.project },
-  { key: "volume", title: "Volume", sort: true, align: "end", width: "6rem", value: (t) => t.volume_bytes, show: (t) => <Volume bytes={t.volume_bytes} /> },
+  {
+    key: "volume",
+    title: "Volume",
+    sort: true,
+    align: "end",
+    width: "6rem",
+    value: (t) => t.volume_bytes,
+    show: (t) => <Volume bytes={t.volume_bytes} />,
+  },
   {
     key: "progress",
     title: "Progress",
@@ -55,6 +77,9 @@ export const COLUMNS: readonly Column<Transfer>[] = [
     key: "waiting_reason",
     title: "Why it waits",
     value: (t) => t.waiting_reason && reasonWords(t.waiting_reason),
-    show: (t) => t.waiting_reason && <span title={reasonDetail(t.waiting_reason) ?? reasonWords(t.waiting_reason)}>{reasonWords(t.waiting_reason)}</span>,
+    show: (t) =>
+      t.waiting_reason && (
+        <span title={reasonDetail(t.waiting_reason) ?? reasonWords(t.waiting_reason)}>{reasonWords(t.waiting_reason)}</span>
+      ),
   },
 ];

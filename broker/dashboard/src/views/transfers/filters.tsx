@@ -4,11 +4,14 @@ import { local } from "../../format/time";
 import { Button, SearchField } from "../../ui";
 import { stateName } from "../../ui/tag";
 import { NameFilter } from "./name-filter";
-import { isFiltered, NO_FILTER, type ListState } from "./question";
+import { isFiltered, type ListState, NO_FILTER } from "./question";
 import { Toggles } from "./toggles";
 import { useNodeNames } from "./use-node-names";
 
-const STATES = ["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"].map((value) => ({ value, label: stateName(value) }));
+const STATES = ["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"].map((value) => ({
+  value,
+  label: stateName(value),
+}));
 const PROMISES = [
   { value: "kept", label: "Kept" },
   { value: "at_risk", label: "At risk" },
@@ -32,9 +35,21 @@ export function Filters({ state, projects, onChange }: FiltersProps) {
       <Toggles label="State" options={STATES} value={state.state} onChange={(chosen) => onChange({ state: chosen })} />
       <Toggles label="Promise" options={PROMISES} value={state.promise} onChange={(promise) => onChange({ promise })} />
       <NameFilter label="From" options={nodes.names} value={state.source} onChange={(source) => onChange({ source })} />
-      <NameFilter label="To" options={nodes.names} value={state.destination} onChange={(destination) => onChange({ destination })} />
+      <NameFilter
+        label="To"
+        options={nodes.names}
+        value={state.destination}
+        onChange={(destination) => onChange({ destination })}
+      />
       <NameFilter label="Project" options={projects} value={state.project} onChange={(project) => onChange({ project })} />
-      {may("submit") && <Toggles label="Owner" options={MINE} value={state.mine ? ["1"] : []} onChange={(chosen) => onChange({ mine: chosen.length > 0 })} />}
+      {may("submit") && (
+        <Toggles
+          label="Owner"
+          options={MINE}
+          value={state.mine ? ["1"] : []}
+          onChange={(chosen) => onChange({ mine: chosen.length > 0 })}
+        />
+      )}
       {state.node && <Chip onRemove={() => onChange({ node: "" })}>{`From or to ${state.node}`}</Chip>}
       {state.ended_after && <Chip onRemove={() => onChange({ ended_after: "" })}>{`Ended since ${when(state.ended_after)}`}</Chip>}
       {isFiltered(state) && (

@@ -20,7 +20,10 @@ export function finishOf(transfer: Transfer): string | null {
 export function Finish({ of }: { of: Transfer }) {
   const sure = spread(of);
   const { outlook } = of;
-  const range = sure > 0 && outlook?.earliest_finish && outlook.latest_finish ? `${local(outlook.earliest_finish)} to ${local(outlook.latest_finish)}, by its last reports` : undefined;
+  const range =
+    sure > 0 && outlook?.earliest_finish && outlook.latest_finish
+      ? `${local(outlook.earliest_finish)} to ${local(outlook.latest_finish)}, by its last reports`
+      : undefined;
   return (
     <>
       <Time at={finishOf(of)} />

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useMemo } from "react";
+import { to } from "../../addresses";
 import { usePages } from "../../api/pages";
 import { useMay, useSession } from "../../api/session";
 import type { Schemas, Transfer } from "../../api/types";
 import { exact } from "../../format/units";
-import { to } from "../../addresses";
 import { Answer, Button, ButtonLink, Empty, Table, View } from "../../ui";
 import { useUrlState } from "../../url-state";
 import { COLUMNS } from "./columns";
 import { Filters } from "./filters";
-import { isFiltered, NO_FILTER, question, STATE, type Sort } from "./question";
+import { isFiltered, NO_FILTER, question, type Sort, STATE } from "./question";
 import "./transfers.css";
 import { useSteady } from "./use-steady";
 
@@ -33,7 +33,10 @@ export default function Transfers() {
   return (
     <View title="Transfers" actions={may("submit") && <ButtonLink to={to.request()}>Request a transfer</ButtonLink>}>
       <Filters state={state} projects={projects} onChange={setState} />
-      <Answer of={pages} empty={(all) => all.length === 0 && <Nothing filtered={isFiltered(state)} onClear={() => setState(NO_FILTER)} />}>
+      <Answer
+        of={pages}
+        empty={(all) => all.length === 0 && <Nothing filtered={isFiltered(state)} onClear={() => setState(NO_FILTER)} />}
+      >
         {() => (
           <div {...hold}>
             <Table

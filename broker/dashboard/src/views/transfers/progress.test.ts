@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { Transfer } from "../../api/types";
+
 import { describe, expect, test } from "vitest";
+import type { Transfer } from "../../api/types";
 import { progress } from "./progress";
 
 const WHOLE = 1_000;

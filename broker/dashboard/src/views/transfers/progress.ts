@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a transfer is, and how far its plan has it by now, as shares of the whole.
-import { seconds } from "../../format/time";
+
 import type { Plan, Transfer } from "../../api/types";
+import { seconds } from "../../format/time";
 
 export interface Progress {
   /** What has arrived. Null where nobody counts: of what is only booked, the broker sees no bytes. */

@@ -4,9 +4,19 @@ import { readState, writeState } from "../../url-state";
 import { isFiltered, NO_FILTER, question, STATE } from "./question";
 
 test("what stands in the URL is what the broker is asked", () => {
-  const state = readState(STATE, "?search=a%26b&state=HELD&state=ACTIVE&promise=at_risk&mine=1&sort=-volume&ended_after=2026-01-01T00:00:00Z");
+  const state = readState(
+    STATE,
+    "?search=a%26b&state=HELD&state=ACTIVE&promise=at_risk&mine=1&sort=-volume&ended_after=2026-01-01T00:00:00Z",
+  );
   const asked = new URL(question(state, "tok_1"), "http://broker").searchParams;
-  expect(Object.fromEntries(asked)).toMatchObject({ search: "a&b", promise: "at_risk", owner: "tok_1", sort: "-volume", outlook: "true", ended_after: "2026-01-01T00:00:00Z" });
+  expect(Object.fromEntries(asked)).toMatchObject({
+    search: "a&b",
+    promise: "at_risk",
+    owner: "tok_1",
+    sort: "-volume",
+    outlook: "true",
+    ended_after: "2026-01-01T00:00:00Z",
+  });
   expect(asked.getAll("state")).toEqual(["HELD", "ACTIVE"]);
   expect(asked.has("mine")).toBe(false);
 });

@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of the list stands in the URL, and what the broker is asked with it. Names and values are those of GET /v1/transfers.
 import { url } from "../../api/client";
-import { flag, list, oneOf, text, type StateOf } from "../../url-state";
+import { flag, list, oneOf, type StateOf, text } from "../../url-state";
 
-const ORDERS = ["created", "start", "finish", "promised_finish", "deadline", "volume", "priority", "state", "label", "project", "source", "destination"] as const;
+const ORDERS = [
+  "created",
+  "start",
+  "finish",
+  "promised_finish",
+  "deadline",
+  "volume",
+  "priority",
+  "state",
+  "label",
+  "project",
+  "source",
+  "destination",
+] as const;
 type Order = (typeof ORDERS)[number];
 export type Sort = Order | `-${Order}`;
 const SORTS: readonly Sort[] = ORDERS.flatMap((order): Sort[] => [order, `-${order}`]);
@@ -23,7 +36,17 @@ export const STATE = {
 };
 export type ListState = StateOf<typeof STATE>;
 
-export const NO_FILTER: Partial<ListState> = { search: "", state: [], promise: [], project: "", source: "", destination: "", mine: false, node: "", ended_after: "" };
+export const NO_FILTER: Partial<ListState> = {
+  search: "",
+  state: [],
+  promise: [],
+  project: "",
+  source: "",
+  destination: "",
+  mine: false,
+  node: "",
+  ended_after: "",
+};
 
 export function isFiltered(state: ListState): boolean {
   const { sort: _, ...filters } = state;

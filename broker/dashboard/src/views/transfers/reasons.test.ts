@@ -13,7 +13,11 @@ test("known codes are said without ids, and the broker's sentence stays at hand"
 
 test("codes of agents and of newer brokers are said as they come", () => {
   const failed = reason("disk_full", "no space left on the receiver", "dtn2");
-  expect([reasonWords(failed), reasonDetail(failed), limitedBy(failed)]).toEqual(["No space left on the receiver", undefined, undefined]);
+  expect([reasonWords(failed), reasonDetail(failed), limitedBy(failed)]).toEqual([
+    "No space left on the receiver",
+    undefined,
+    undefined,
+  ]);
   expect(reasonWords(reason("of_tomorrow", ""))).toBe("Of tomorrow");
 });
 

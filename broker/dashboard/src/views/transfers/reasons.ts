@@ -34,7 +34,8 @@ export function reasonDetail(reason: WaitingReason): string | undefined {
 export function limitedBy(reason: WaitingReason): { kind: "link" | "transfer"; id: string } | undefined {
   if (!reason.limited_by) return undefined;
   if (reason.code === "capacity_lowered" || reason.code === "capacity_lost") return { kind: "link", id: reason.limited_by };
-  if (reason.code === "waiting_for_predecessor" || reason.code === "predecessor_late") return { kind: "transfer", id: reason.limited_by };
+  if (reason.code === "waiting_for_predecessor" || reason.code === "predecessor_late")
+    return { kind: "transfer", id: reason.limited_by };
   return undefined;
 }
 

@@ -5,7 +5,11 @@ import { steady } from "./steady";
 const row = (id: string, value = 0) => ({ id, value });
 const keyOf = ({ id }: { id: string }): string => id;
 const held = (shown: string[], fresh: string[]) => {
-  const { rows, waiting } = steady(shown.map((id) => row(id)), fresh.map((id) => row(id)), keyOf);
+  const { rows, waiting } = steady(
+    shown.map((id) => row(id)),
+    fresh.map((id) => row(id)),
+    keyOf,
+  );
   return [rows.map(keyOf).join(""), waiting];
 };
 

@@ -10,7 +10,8 @@ interface TogglesProps {
 }
 
 export function Toggles({ label, options, value, onChange }: TogglesProps) {
-  const toggle = (one: string): void => onChange(options.map((option) => option.value).filter((other) => value.includes(other) !== (other === one)));
+  const toggle = (one: string): void =>
+    onChange(options.map((option) => option.value).filter((other) => value.includes(other) !== (other === one)));
   return (
     <fieldset className="choice">
       <legend className="unseen">{label}</legend>

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useMemo, useRef, useState, type FocusEvent } from "react";
-import { steady, type Steady } from "./steady";
+import { type FocusEvent, useMemo, useRef, useState } from "react";
+import { type Steady, steady } from "./steady";
 
 export interface Held<R> extends Steady<R> {
   /** Show the rows as they are, though somebody still points at them. */
   release: () => void;
   /** For the element around the rows. */
-  hold: { onPointerEnter: () => void; onPointerLeave: () => void; onFocus: (event: FocusEvent) => void; onBlur: (event: FocusEvent) => void };
+  hold: {
+    onPointerEnter: () => void;
+    onPointerLeave: () => void;
+    onFocus: (event: FocusEvent) => void;
+    onBlur: (event: FocusEvent) => void;
+  };
 }
 
 /** `question`: with another one, the rows are others, and nothing is held. */

@@ -43,6 +43,8 @@ describe("in the URL", () => {
     expect(read(written(sight), box)).toEqual(sight);
     expect(written(whole(box))).toBe("");
   });
-  it.each(["", "x", "1,2", "1,2,3,4", "1,NaN,2", "1,2,Infinity"])("%j is the whole network", (text) => expect(read(text, box)).toEqual(whole(box)));
+  it.each(["", "x", "1,2", "1,2,3,4", "1,NaN,2", "1,2,Infinity"])("%j is the whole network", (text) =>
+    expect(read(text, box)).toEqual(whole(box)),
+  );
   it("what lies outside is brought in", () => expect(read("99,-99,4", box)).toEqual({ x: 0.875, y: 0.0625, zoom: 4 }));
 });

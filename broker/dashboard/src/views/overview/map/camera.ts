@@ -48,13 +48,15 @@ export function zoomed(sight: Sight, factor: number, around: Point, box: Box): S
   return within({ x: around.x + (sight.x - around.x) * kept, y: around.y + (sight.y - around.y) * kept, zoom }, box);
 }
 
-export const moved = (sight: Sight, dx: number, dy: number, box: Box): Sight => within({ ...sight, x: sight.x + dx, y: sight.y + dy }, box);
+export const moved = (sight: Sight, dx: number, dy: number, box: Box): Sight =>
+  within({ ...sight, x: sight.x + dx, y: sight.y + dy }, box);
 
 /** The network never leaves the screen; all of it is always in the middle. */
 function within({ x, y, zoom }: Sight, box: Box): Sight {
   const slack = (1 - 1 / zoom) / 2;
   const middle = whole(box);
-  const kept = (value: number, around: number, size: number): number => Math.max(around - size * slack, Math.min(around + size * slack, value));
+  const kept = (value: number, around: number, size: number): number =>
+    Math.max(around - size * slack, Math.min(around + size * slack, value));
   return { x: kept(x, middle.x, box.width), y: kept(y, middle.y, box.height), zoom };
 }
 

@@ -3,7 +3,7 @@
 import type { Link } from "../../../api/types";
 import { linkName } from "../../../format/names";
 import { seconds } from "../../../format/time";
-import { rate, share as percent } from "../../../format/units";
+import { share as percent, rate } from "../../../format/units";
 import { capacityAt, type Shares } from "../load";
 import type { MapNetwork, MapNode } from "./network";
 
@@ -13,19 +13,33 @@ export interface Described {
 }
 
 /** `at`: an instant; null: now. Of later times the share is the largest in a quarter of an hour. */
-export function describedLink(link: Link, share: number | null | undefined, at: number | null, now: number, alone: boolean): Described {
+export function describedLink(
+  link: Link,
+  share: number | null | undefined,
+  at: number | null,
+  now: number,
+  alone: boolean,
+): Described {
   const instant = at ?? now;
   // Parallel links have the same name: then the id tells which.
   const name = alone ? [] : [link.id];
   if (share === undefined) return { title: linkName(link), lines: name };
   if (share === null) {
-    const why = link.windows.find((window) => window.bps === 0 && seconds(window.begin) <= instant && instant < seconds(window.end));
-    return { title: linkName(link), lines: [...name, why ? `closed: ${why.kind}${why.reason ? `, ${why.reason}` : ""}` : "closed"] };
+    const why = link.windows.find(
+      (window) => window.bps === 0 && seconds(window.begin) <= instant && instant < seconds(window.end),
+    );
+    return {
+      title: linkName(link),
+      lines: [...name, why ? `closed: ${why.kind}${why.reason ? `, ${why.reason}` : ""}` : "closed"],
+    };
   }
   const capacity = capacityAt(link, instant);
   if (share === 0) return { title: linkName(link), lines: [...name, "nothing booked", `of ${rate(capacity)}`] };
   const most = at === null ? "" : "at most ";
-  return { title: linkName(link), lines: [...name, `${most}${percent(share)} booked`, `${rate(share * capacity)} of ${rate(capacity)}`] };
+  return {
+    title: linkName(link),
+    lines: [...name, `${most}${percent(share)} booked`, `${rate(share * capacity)} of ${rate(capacity)}`],
+  };
 }
 
 export function describedNode(node: MapNode, nics: MapNetwork["nics"], shares: Shares, down: ReadonlySet<string>): Described {
@@ -42,6 +56,7 @@ export function describedNode(node: MapNode, nics: MapNetwork["nics"], shares: S
   };
 }
 
-const few = (names: readonly string[]): string => (names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", "));
+const few = (names: readonly string[]): string =>
+  names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
 
 export const sentence = ({ title, lines }: Described): string => [title, ...lines].join(", ");

@@ -38,7 +38,8 @@ export function gestures(area: SVGSVGElement, map: () => Movable): () => void {
       [x, y] = [next.clientX, next.clientY];
     };
     area.addEventListener("pointermove", onMove, { signal: drag.signal });
-    for (const end of ["pointerup", "pointercancel", "pointerleave"] as const) area.addEventListener(end, () => drag.abort(), { signal: drag.signal });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"] as const)
+      area.addEventListener(end, () => drag.abort(), { signal: drag.signal });
   };
 
   area.addEventListener("wheel", onWheel, { passive: false, signal });

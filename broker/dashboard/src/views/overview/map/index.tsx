@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network as a map. SVG, not a canvas: every link is a link, which is focused, read out, opened in a new tab and coloured by the theme.
-import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type SyntheticEvent } from "react";
+import { type KeyboardEvent, type SyntheticEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Shares } from "../load";
 import { cameraOf, moved, whole, zoomed } from "./camera";
 import { Controls } from "./controls";
@@ -9,14 +9,14 @@ import { nextOn, wayOf } from "./keys";
 import { Dots, Lanes, Names } from "./layers";
 import { Legend } from "./legend";
 import "./map.css";
-import { shapeOf, type MapNetwork } from "./network";
+import { type MapNetwork, shapeOf } from "./network";
 import { placed } from "./place";
 import { boxOf, type Point } from "./plane";
 import { namesOf, sceneOf } from "./scene";
 import { firstStop, placeOf, thingsOf } from "./things";
 import { Tip } from "./tip";
 import { useSight } from "./use-sight";
-import { useSize, type Size } from "./use-size";
+import { type Size, useSize } from "./use-size";
 
 export interface MapProps {
   network: MapNetwork;
@@ -56,7 +56,10 @@ function Drawn({ network, shares, at, now, down, sight: text, onSight, size }: M
   const [sight, setSight] = useSight(text, onSight, box);
   const camera = cameraOf(sight, box, size);
   const { scale, origin } = camera;
-  const scene = useMemo(() => sceneOf(network, points, scale, sight.zoom, size.fontPx), [network, points, scale, sight.zoom, size.fontPx]);
+  const scene = useMemo(
+    () => sceneOf(network, points, scale, sight.zoom, size.fontPx),
+    [network, points, scale, sight.zoom, size.fontPx],
+  );
   const labels = useMemo(
     () => namesOf(network, scene, shares, size.fontPx, { left: -origin.x, top: -origin.y, width: size.width, height: size.height }),
     [network, scene, shares, size, origin.x, origin.y],
@@ -143,4 +146,4 @@ function beyond(value: number, size: number): number {
 }
 
 const thingOf = (event: SyntheticEvent): string | undefined =>
-  event.target instanceof Element ? event.target.closest("[data-thing]")?.getAttribute("data-thing") ?? undefined : undefined;
+  event.target instanceof Element ? (event.target.closest("[data-thing]")?.getAttribute("data-thing") ?? undefined) : undefined;

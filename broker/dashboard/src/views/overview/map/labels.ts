@@ -53,7 +53,10 @@ function spots({ x, y }: Point, width: number, height: number, radius: number): 
 }
 
 const inside = (box: Box, screen: Box): boolean =>
-  box.left >= screen.left && box.top >= screen.top && box.left + box.width <= screen.left + screen.width && box.top + box.height <= screen.top + screen.height;
+  box.left >= screen.left &&
+  box.top >= screen.top &&
+  box.left + box.width <= screen.left + screen.width &&
+  box.top + box.height <= screen.top + screen.height;
 
 const overlap = (a: Box, b: Box): boolean =>
   a.left < b.left + b.width && b.left < a.left + a.width && a.top < b.top + b.height && b.top < a.top + a.height;

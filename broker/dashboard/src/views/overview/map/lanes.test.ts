@@ -31,14 +31,19 @@ describe("lanesOf", () => {
 
 describe("shapeOf", () => {
   it("drives on the right: eastwards below the middle, westwards above it", () => {
-    const [a, b] = [{ x: 0, y: 0 }, { x: 100, y: 0 }];
+    const [a, b] = [
+      { x: 0, y: 0 },
+      { x: 100, y: 0 },
+    ];
     const lane = { offset: 3, width: 2 };
     expect(shapeOf(a, b, lane, 5).middle).toEqual({ x: 50, y: 3 });
     expect(shapeOf(b, a, lane, 5).middle).toEqual({ x: 50, y: -3 });
   });
 
   it("begins and ends at the dots", () => {
-    const xs = numbers(shapeOf({ x: 0, y: 0 }, { x: 100, y: 0 }, { offset: 3, width: 2 }, 5).path).filter((_, index) => index % 2 === 0);
+    const xs = numbers(shapeOf({ x: 0, y: 0 }, { x: 100, y: 0 }, { offset: 3, width: 2 }, 5).path).filter(
+      (_, index) => index % 2 === 0,
+    );
     expect([Math.min(...xs), Math.max(...xs)]).toEqual([4, 96]);
   });
 

@@ -63,11 +63,20 @@ export function shapeOf(from: Point, to: Point, { offset, width }: Lane, radius:
   const [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
   const cut = Math.min(Math.sqrt(Math.max(0, radius ** 2 - offset ** 2)), length * 0.4);
   // `along` from the first node, `right` of the middle of the road; y grows downwards, so right of (ux, uy) is (-uy, ux).
-  const at = (along: number, right: number): Point => ({ x: from.x + ux * along - uy * right, y: from.y + uy * along + ux * right });
+  const at = (along: number, right: number): Point => ({
+    x: from.x + ux * along - uy * right,
+    y: from.y + uy * along + ux * right,
+  });
   const [inner, outer] = [offset - width / 2, offset + width / 2];
   const [begin, end] = [cut, length - cut];
   const barb = Math.min(1.6 * width + 3, (end - begin) * 0.5);
-  const corners = [at(begin, inner), at(end, inner), at(end - barb, outer + width * 0.5 + 1), at(end - barb, outer), at(begin, outer)];
+  const corners = [
+    at(begin, inner),
+    at(end, inner),
+    at(end - barb, outer + width * 0.5 + 1),
+    at(end - barb, outer),
+    at(begin, outer),
+  ];
   const path = `M${corners.map((corner) => `${corner.x.toFixed(1)} ${corner.y.toFixed(1)}`).join("L")}Z`;
   return { path, middle: at((begin + end) / 2, offset) };
 }

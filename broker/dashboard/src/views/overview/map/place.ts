@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where every node stands: by its coordinates where they are known, else laid out; never two upon each other.
 import type { MapNetwork } from "./network";
-import { boxOf, projected, type Place, type Point } from "./plane";
+import { boxOf, type Place, type Point, projected } from "./plane";
 import { GOLDEN_ANGLE, laidOut } from "./stress";
 
 /** Points of the plane by the id of the node, the longer side of all of them 1. */
@@ -15,7 +15,11 @@ export function placed({ nodes, links }: Pick<MapNetwork, "nodes" | "links">): M
 }
 
 /** Those with coordinates where they belong, the others near their neighbours. */
-function around(nodes: number, edges: readonly (readonly [number, number])[], known: readonly (readonly [number, Place])[]): Point[] {
+function around(
+  nodes: number,
+  edges: readonly (readonly [number, number])[],
+  known: readonly (readonly [number, Place])[],
+): Point[] {
   const fixed: (Point | undefined)[] = Array.from({ length: nodes }, () => undefined);
   for (const [order, point] of projected(known.map(([, place]) => place)).entries()) fixed[known[order]?.[0] ?? 0] = point;
   if (known.length === nodes) return fixed.map((point) => point ?? { x: 0, y: 0 });

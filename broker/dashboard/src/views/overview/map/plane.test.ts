@@ -31,6 +31,11 @@ describe("projected", () => {
 });
 
 it("boxes points", () => {
-  expect(boxOf([{ x: 1, y: 5 }, { x: 4, y: 3 }])).toEqual({ left: 1, top: 3, width: 3, height: 2 });
+  expect(
+    boxOf([
+      { x: 1, y: 5 },
+      { x: 4, y: 3 },
+    ]),
+  ).toEqual({ left: 1, top: 3, width: 3, height: 2 });
   expect(boxOf([])).toEqual({ left: 0, top: 0, width: 0, height: 0 });
 });

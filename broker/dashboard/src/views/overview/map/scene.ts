@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network at some scale: outlines of links, dots of nodes, and names. Pure. In pixels from the origin of the plane, so that
 // nothing is computed anew while the map only shifts.
-import type { Shares } from "../load";
+
 import { share as percent } from "../../../format/units";
-import { labelled, type Label, type Wanted } from "./labels";
-import { lanesOf, shapeOf, type Shape } from "./lanes";
+import type { Shares } from "../load";
+import { type Label, labelled, type Wanted } from "./labels";
+import { lanesOf, type Shape, shapeOf } from "./lanes";
 import type { MapNetwork } from "./network";
 import type { Box, Point } from "./plane";
 
@@ -17,7 +18,13 @@ export interface Scene {
 const MOST_ROAD_PX = 10; // at the sight of the whole network
 const LEGIBLE_PX = 14; // what the sizes are made for; a larger text enlarges them alike
 
-export function sceneOf(network: MapNetwork, points: ReadonlyMap<string, Point>, scale: number, zoom: number, fontPx: number): Scene {
+export function sceneOf(
+  network: MapNetwork,
+  points: ReadonlyMap<string, Point>,
+  scale: number,
+  zoom: number,
+  fontPx: number,
+): Scene {
   const unit = fontPx / LEGIBLE_PX;
   const radius = 4.5 * unit;
   const lanes = lanesOf(network.links, MOST_ROAD_PX * Math.sqrt(zoom), unit);
@@ -50,9 +57,21 @@ export function namesOf(network: MapNetwork, scene: Scene, shares: Shares, fontP
   for (const { source } of network.links) degrees.set(source, (degrees.get(source) ?? 0) + 1);
   const nodes = network.nodes
     .toSorted((a, b) => b.hosts.length - a.hosts.length || (degrees.get(b.id) ?? 0) - (degrees.get(a.id) ?? 0))
-    .map((node): Wanted => ({ key: `node ${node.id}`, at: scene.dots.get(node.id) ?? { x: 0, y: 0 }, text: node.name, radius: scene.radius * 1.5 }));
+    .map(
+      (node): Wanted => ({
+        key: `node ${node.id}`,
+        at: scene.dots.get(node.id) ?? { x: 0, y: 0 },
+        text: node.name,
+        radius: scene.radius * 1.5,
+      }),
+    );
   const taken = [...scene.dots.values()].map((dot): Box => boxAround(dot, scene.radius));
   return labelled([...nodes, ...hot.map(({ wanted }) => wanted)], fontPx, screen, taken);
 }
 
-const boxAround = ({ x, y }: Point, radius: number): Box => ({ left: x - radius, top: y - radius, width: 2 * radius, height: 2 * radius });
+const boxAround = ({ x, y }: Point, radius: number): Box => ({
+  left: x - radius,
+  top: y - radius,
+  width: 2 * radius,
+  height: 2 * radius,
+});

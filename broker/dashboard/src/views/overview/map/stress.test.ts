@@ -12,7 +12,8 @@ const away = (points: readonly Point[], a: number, b: number): number =>
 function stress(points: readonly Point[], hops: Uint8Array): number {
   const number = points.length;
   let sum = 0;
-  for (let a = 0; a < number; a++) for (let b = a + 1; b < number; b++) sum += (away(points, a, b) / (hops[a * number + b] ?? 1) - 1) ** 2;
+  for (let a = 0; a < number; a++)
+    for (let b = a + 1; b < number; b++) sum += (away(points, a, b) / (hops[a * number + b] ?? 1) - 1) ** 2;
   return sum / ((number * (number - 1)) / 2);
 }
 
@@ -26,7 +27,12 @@ const grid = (side: number): Edge[] =>
 
 describe("allHops", () => {
   it("counts them both ways, whatever way a link leads", () => {
-    expect([...allHops(3, [[0, 1], [2, 1]])]).toEqual([0, 1, 2, 1, 0, 1, 2, 1, 0]);
+    expect([
+      ...allHops(3, [
+        [0, 1],
+        [2, 1],
+      ]),
+    ]).toEqual([0, 1, 2, 1, 0, 1, 2, 1, 0]);
   });
   it("keeps islands a little apart", () => {
     expect([...allHops(3, [[0, 1]])]).toEqual([0, 1, 2, 1, 0, 2, 2, 2, 0]);
@@ -43,7 +49,9 @@ describe("laidOut", () => {
   it.each([
     ["a ring of 12", 12, ring(12), 0.05],
     ["a grid of 7 by 7", 49, grid(7), 0.06],
-  ] as const)("does not fold %s", (_, nodes, edges, most) => expect(stress(laidOut(nodes, edges), allHops(nodes, edges))).toBeLessThan(most));
+  ] as const)("does not fold %s", (_, nodes, edges, most) =>
+    expect(stress(laidOut(nodes, edges), allHops(nodes, edges))).toBeLessThan(most),
+  );
 
   it("is the same every time", () => {
     expect(laidOut(49, grid(7))).toEqual(laidOut(49, grid(7)));
@@ -51,7 +59,15 @@ describe("laidOut", () => {
 
   it("leaves the fixed ones, and puts the others near their neighbours", () => {
     const fixed = [{ x: 0, y: 0 }, { x: 10, y: 0 }, undefined];
-    const points = laidOut(3, [[0, 1], [1, 2]], fixed, 1);
+    const points = laidOut(
+      3,
+      [
+        [0, 1],
+        [1, 2],
+      ],
+      fixed,
+      1,
+    );
     expect(points.slice(0, 2)).toEqual(fixed.slice(0, 2));
     expect(away(points, 1, 2)).toBeLessThan(away(points, 0, 2));
   });

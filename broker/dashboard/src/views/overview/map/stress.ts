@@ -12,7 +12,12 @@ const MOST_STEPS = 4e7; // about half a second; larger networks get fewer rounds
 /**
  * `edges` name nodes by index. Nodes with a point in `fixed` stay there, and one hop is `hop` long; the others find their place.
  */
-export function laidOut(nodes: number, edges: readonly (readonly [number, number])[], fixed: readonly (Point | undefined)[] = [], hop = 1): Point[] {
+export function laidOut(
+  nodes: number,
+  edges: readonly (readonly [number, number])[],
+  fixed: readonly (Point | undefined)[] = [],
+  hop = 1,
+): Point[] {
   const hops = allHops(nodes, edges);
   const { xs, ys } = begun(nodes, hops, fixed, hop);
   const rounds = Math.max(3, Math.min(ROUNDS, Math.floor(MOST_STEPS / (nodes * nodes + 1))));
@@ -44,10 +49,16 @@ function settle(node: number, nodes: number, hops: Uint8Array, xs: Float64Array,
 }
 
 /** A beginning that is roughly right, so that no fold stays in: the distances to two pairs of nodes that are far from each other. */
-function begun(nodes: number, hops: Uint8Array, fixed: readonly (Point | undefined)[], hop: number): { xs: Float64Array; ys: Float64Array } {
+function begun(
+  nodes: number,
+  hops: Uint8Array,
+  fixed: readonly (Point | undefined)[],
+  hop: number,
+): { xs: Float64Array; ys: Float64Array } {
   const away = (from: number, to: number): number => hops[from * nodes + to] ?? 0;
   const all = Array.from({ length: nodes }, (_, node) => node);
-  const farthest = (score: (node: number) => number): number => all.reduce((best, node) => (score(node) > score(best) ? node : best), 0);
+  const farthest = (score: (node: number) => number): number =>
+    all.reduce((best, node) => (score(node) > score(best) ? node : best), 0);
   const west = farthest((node) => away(0, node));
   const east = farthest((node) => away(west, node));
   // Of the other pair each is about as far from west as from east.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything on the map that can be pointed at, by "link ID" and "node ID", in words.
 import type { Shares } from "../load";
-import { describedLink, describedNode, type Described } from "./describe";
+import { type Described, describedLink, describedNode } from "./describe";
 import type { MapNetwork } from "./network";
-import type { Scene } from "./scene";
 import type { Point } from "./plane";
+import type { Scene } from "./scene";
 
 export type Things = ReadonlyMap<string, Described>;
 
@@ -15,7 +15,9 @@ export function thingsOf(network: MapNetwork, shares: Shares, at: number | null,
   const road = (link: { source: string; target: string }): string => `${link.source} ${link.target}`;
   for (const link of network.links) roads.set(road(link), (roads.get(road(link)) ?? 0) + 1);
   return new Map([
-    ...network.links.map((link) => [`link ${link.id}`, describedLink(link, shares.get(link.id), at, now, roads.get(road(link)) === 1)] as const),
+    ...network.links.map(
+      (link) => [`link ${link.id}`, describedLink(link, shares.get(link.id), at, now, roads.get(road(link)) === 1)] as const,
+    ),
     ...network.nodes.map((node) => [`node ${node.id}`, describedNode(node, network.nics, shares, down)] as const),
   ]);
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import { useEffect, useRef, useState } from "react";
-import { read, written, type Sight } from "./camera";
+import { read, type Sight, written } from "./camera";
 import type { Box } from "./plane";
 
 const REST_MS = 300; // browsers slow down who writes the address at every notch of a wheel
 
 /** What of the map is seen, and in the URL as `text` once the hand rests. */
-export function useSight(text: string, onText: (text: string) => void, box: Box): [Sight, (change: (sight: Sight) => Sight) => void] {
+export function useSight(
+  text: string,
+  onText: (text: string) => void,
+  box: Box,
+): [Sight, (change: (sight: Sight) => Sight) => void] {
   const [sight, setSight] = useState(() => read(text, box));
   const latest = useRef({ text, onText });
   useEffect(() => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { useEffect, useState, type RefObject } from "react";
+import { type RefObject, useEffect, useState } from "react";
 
 export interface Size {
   width: number;
@@ -15,7 +15,11 @@ export function useSize(of: RefObject<Element | null>): Size | undefined {
     const element = of.current;
     if (!element) return;
     const observer = new ResizeObserver(() => {
-      setSize({ width: element.clientWidth, height: element.clientHeight, fontPx: Number.parseFloat(getComputedStyle(element).fontSize) });
+      setSize({
+        width: element.clientWidth,
+        height: element.clientHeight,
+        fontPx: Number.parseFloat(getComputedStyle(element).fontSize),
+      });
     });
     observer.observe(element);
     return () => observer.disconnect();
