@@ -20,9 +20,9 @@ AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-# What failed is played again by itself, at most twice (.ci/pytest, .ci/gotest). What measures real time runs alone, one after the other. Whole
-# brokers mostly wait: they run beside what computes. Playwright's loop shares its process with no other; each of its processes has a browser
-# and a broker.
+# Of what failed, tests marked `real_time` are played again, at most twice (.ci/pytest, .ci/gotest). What measures real time runs alone, one after
+# the other. Whole brokers mostly wait: they run beside what computes. Playwright's loop shares its process with no other; each of its processes has
+# a browser and a broker.
 ALONE := tests/lab tests/agents/test_managed.py
 CHAOS := tests/chaos tests/agents/test_partition.py tests/agents/test_small_files.py
 WHOLE := tests/embedded tests/demo

@@ -8,6 +8,8 @@ import pytest
 from tests.abuse.calls import repeat, request
 from tests.abuse.stage import Stage, attack_with
 
+pytestmark = pytest.mark.real_time
+
 SECONDS = 3.0
 KEYS = b"{" + b",".join(b'"%d":1' % number for number in range(500_000)) + b"}"
 EMPTY = b"[" + b"{}," * 2_600_000 + b"{}]"

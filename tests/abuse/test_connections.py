@@ -5,7 +5,11 @@ import socket
 import time
 from contextlib import suppress
 
+import pytest
+
 from tests.abuse.stage import Stage, attack_with
+
+pytestmark = pytest.mark.real_time
 
 ATTACK_S = 4.0
 

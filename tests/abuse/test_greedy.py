@@ -7,7 +7,11 @@ import time
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from tests.abuse.stage import Stage, attack_with
+
+pytestmark = pytest.mark.real_time
 
 ATTACK_S = 4.0
 MOST_OPEN = 200

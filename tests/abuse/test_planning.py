@@ -15,6 +15,8 @@ import pytest
 
 from tests.abuse.stage import Stage, attack_with
 
+pytestmark = pytest.mark.real_time
+
 DEADLINE = "2099-01-01T00:00:00Z"
 NODES = "ABCDEFGH"
 LASTS_S = 4.0

@@ -9,6 +9,8 @@ import pytest
 
 from tests.abuse.stage import Stage
 
+pytestmark = pytest.mark.real_time
+
 
 def test_nothing_beside(stage: Stage) -> None:
     figures = stage.beside("nothing", lambda: time.sleep(1))

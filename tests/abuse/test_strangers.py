@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Crowds that need no token, or have a wrong one."""
 
+import pytest
+
 from tests.abuse.calls import repeat, request
 from tests.abuse.stage import Stage, attack_with
+
+pytestmark = pytest.mark.real_time
 
 SECONDS = 3.0
 ENROL = b'{"token": "bwe_wrong", "data_address": "127.0.0.1:7411"}'

@@ -14,7 +14,7 @@ from tests.agents.stack import AGENT, Stack, stack, wait_for
 from tests.agents.tcp_info import Sampler
 from tests.lab.fitness import shown
 
-pytestmark = [
+pytestmark = [pytest.mark.real_time, 
     pytest.mark.agents,
     pytest.mark.slow,
     pytest.mark.skipif(not AGENT.exists(), reason=f"{AGENT} is not built: run make build"),

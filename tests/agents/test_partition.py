@@ -8,7 +8,7 @@ import pytest
 from tests.agents.partition import LARGE, SMALL, Split, play
 from tests.agents.stack import AGENT
 
-pytestmark = [
+pytestmark = [pytest.mark.real_time, 
     pytest.mark.agents,
     pytest.mark.skipif(not AGENT.exists(), reason=f"{AGENT} is not built: run make build"),
 ]

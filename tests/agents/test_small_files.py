@@ -8,7 +8,7 @@ import pytest
 from tests.agents.stack import AGENT, stack
 from tests.experiments.small_files import holds, play
 
-pytestmark = [
+pytestmark = [pytest.mark.real_time, 
     pytest.mark.agents,
     pytest.mark.skipif(not AGENT.exists(), reason=f"{AGENT} is not built: run make build"),
 ]

@@ -15,6 +15,8 @@ from broker.api.addresses import TrustedProxies, neighbourhood
 from tests.live import Live, live_server
 from tests.postgres import Server as Postgres
 
+pytestmark = pytest.mark.real_time
+
 LIMITS = {
     "header_timeout_s": 0.2,
     "body_timeout_s": 0.2,

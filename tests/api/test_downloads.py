@@ -111,6 +111,7 @@ def _install(live: Live, root: Path, *options: str, token: str = "", **environme
     return subprocess.run(["sh", "-c", line, "sh", *options], env=given, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.real_time
 @needs_agent
 @pytest.mark.agents
 def test_one_line_installs_and_enrols(live: Live, tmp_path: Path, unused_tcp_port_factory: Callable[[], int]) -> None:

@@ -4,6 +4,8 @@
 import time
 from typing import Any
 
+import pytest
+
 from tests.api.carried import managed, multiplied, reported
 from tests.api.problems import problem
 from tests.service import Clock, Service, at, checked
@@ -129,6 +131,7 @@ async def test_how_full_the_links_are(service: Service, clock: Clock) -> None:
     problem(await service.client.get("/v1/network/load", params={"to": at(-1)}), 422, "invalid", "to")
 
 
+@pytest.mark.real_time
 async def test_ten_thousand_live_transfers_are_counted_at_once(service: Service, clock: Clock) -> None:
     await service.link()
     first = await service.book(125_000_000 * 3600)

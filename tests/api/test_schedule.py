@@ -5,6 +5,7 @@ import random
 import time
 from typing import Any
 
+import pytest
 from sqlalchemy import text
 
 from broker.core.units import parse_time
@@ -117,6 +118,7 @@ async def test_the_schedule(service: Service, clock: Clock) -> None:
     assert ids(await scheduled(**{"from": at(10)}))[0] == first["id"], "until it ended"
 
 
+@pytest.mark.real_time
 async def test_a_hundred_thousand_rows_are_answered_in_time(service: Service) -> None:
     await service.link()
     first = await service.book(1000)

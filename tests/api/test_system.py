@@ -55,6 +55,7 @@ async def test_health(service: Service) -> None:
     assert checked(await stranger.get("/readyz"))["status"] == "ready"
 
 
+@pytest.mark.real_time
 @pytest.mark.slow
 async def test_postgresql_goes_and_comes_back(clock: Clock) -> None:
     """503 with Retry-After meanwhile; then all goes on without a restart, with nothing lost."""

@@ -243,6 +243,7 @@ async def test_a_preview_shows_what_would_become_of_each(how: str, service: Serv
     await service.audit()
 
 
+@pytest.mark.real_time
 async def test_a_large_network_comes_and_goes_at_once(service: Service) -> None:
     links = json.loads(ESNET.read_text())["links"]
     took = []

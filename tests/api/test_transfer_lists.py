@@ -128,6 +128,7 @@ async def test_how_it_goes(service: Service, clock: Clock) -> None:
     await reported(receiver, "h2", moved["id"], ("progress", 1, 23))
 
 
+@pytest.mark.real_time
 async def test_ten_thousand_are_sorted_and_sought_at_once(service: Service) -> None:
     await service.link()
     first = await service.book(label="one of many")

@@ -22,6 +22,8 @@ from tests.chaos.api import Api
 from tests.postgres import Server
 from tests.service import checked
 
+pytestmark = pytest.mark.real_time
+
 REQUESTS = 5_000
 CLIENTS = 16
 KILLS = 20

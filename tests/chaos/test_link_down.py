@@ -25,6 +25,8 @@ from tests.chaos.api import Api
 from tests.postgres import Server
 from tests.service import checked
 
+pytestmark = pytest.mark.real_time
+
 LIVE = 1_000
 CLIENTS = 16
 NODES = [f"n{number}" for number in range(8)]

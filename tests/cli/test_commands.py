@@ -368,6 +368,7 @@ def test_times_from_now_are_from_now(bwb: Bwb, ends: Ends) -> None:
     assert abs(datetime.fromisoformat(made["deadline"]) - begin - timedelta(minutes=90)) < timedelta(seconds=20)
 
 
+@pytest.mark.real_time
 def test_help_is_fast_enough_to_be_read_and_has_examples(bwb: Bwb) -> None:
     for words in (("transfer", "submit"), ("link", "create"), ("host", "enrol"), ("token", "create")):
         assert "Example" in bwb(*words, "--help").out

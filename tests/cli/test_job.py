@@ -19,6 +19,8 @@ from tests.cli.command import Bwb
 from tests.live import Live, live_server
 from tests.postgres import Server as Postgres
 
+pytestmark = pytest.mark.real_time
+
 
 async def _look(database_url: str, stop: threading.Event) -> None:
     database = Database(database_url, pool_size=2)

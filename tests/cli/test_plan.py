@@ -602,6 +602,7 @@ typer.run(plan_command)
 """
 
 
+@pytest.mark.real_time
 def test_ctrl_c_ends_it_whatever_it_is_doing(files: Files) -> None:
     words = [sys.executable, "-c", _SLOW, "--network", files.network, "--requests", files.requests]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:

@@ -17,6 +17,8 @@ from broker.client import BrokerClient, BrokerUnreachable, NoBroker, ProblemErro
 from broker.settings import state_dir
 from tests.live import Live, Server
 
+pytestmark = pytest.mark.real_time
+
 LINK = {"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}
 REQUEST = {"source": "A", "destination": "B", "volume_bytes": 10**9}
 

@@ -3,10 +3,13 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.dashboard.forms import heading
 from tests.dashboard.running import RunningBroker, sign_in
+
+pytestmark = pytest.mark.real_time
 
 
 def test_a_token_is_made_and_its_secret_shown_once(signed_in: Callable[..., Page], broker: RunningBroker) -> None:

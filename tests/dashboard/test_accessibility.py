@@ -12,6 +12,8 @@ from tests.dashboard import addresses
 from tests.dashboard.forms import heading, settled
 from tests.dashboard.running import ROOT, RunningBroker
 
+pytestmark = pytest.mark.real_time
+
 AXE = ROOT / "broker" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 
 # Everything that axe knows to be a fault; what it only asks people to review is not.

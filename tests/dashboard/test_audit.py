@@ -7,10 +7,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.dashboard.forms import heading
 from tests.dashboard.running import RunningBroker
+
+pytestmark = pytest.mark.real_time
 
 
 def test_filters_are_in_the_address_and_work_together(signed_in: Callable[..., Page]) -> None:

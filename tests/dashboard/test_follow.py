@@ -15,6 +15,8 @@ from tests.agents.stack import AGENT, ROOT, wait_for
 from tests.dashboard.running import RunningBroker
 from tests.ports import free_port
 
+pytestmark = pytest.mark.real_time
+
 SIZE, RATE = 60_000_000, 80_000_000  # six seconds
 HOSTS = {"follow-out": "follow-west", "follow-in": "follow-east"}
 

@@ -9,6 +9,8 @@ from playwright.sync_api import Page, Response
 from tests.dashboard.chromium import Watch
 from tests.dashboard.running import RunningBroker
 
+pytestmark = pytest.mark.real_time
+
 POLICY = {
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "font-src 'self'",
     "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from broker.core.units import format_time
 from tests.dashboard.forms import heading
 from tests.dashboard.running import RunningBroker
+
+pytestmark = pytest.mark.real_time
 
 Enter = Callable[..., Page]
 NODE = "lbnl59-cr6"

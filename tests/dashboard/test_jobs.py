@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 
 from tests.dashboard.running import RunningBroker
 
+pytestmark = pytest.mark.real_time
+
 GIGA, TERA = 10**9, 10**12
 JOB_MS = 120_000  # a worker's process has to start, on a machine that may be busy
 

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from broker.core.units import US_PER_S, format_time
 from tests.dashboard.running import RunningBroker
+
+pytestmark = pytest.mark.real_time
 
 GIGA = 10**9
 HOUR_US = 3600 * US_PER_S

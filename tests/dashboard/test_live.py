@@ -15,6 +15,8 @@ from tests.dashboard.running import RunningBroker
 from tests.dashboard.wire import Wire
 from tests.embedded.running import until
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture
 def wire(broker: RunningBroker) -> Iterator[Wire]:

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from broker.core.units import US_PER_S, format_time
 from tests.dashboard.running import RunningBroker, sign_in
+
+pytestmark = pytest.mark.real_time
 
 QUARTER_S = 900
 

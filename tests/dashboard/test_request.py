@@ -12,6 +12,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.running import RunningBroker
 
+pytestmark = pytest.mark.real_time
+
 GIGA, TERA = 10**9, 10**12
 SOURCE, DESTINATION = "request-west", "request-east"
 MOST_TABS = 60

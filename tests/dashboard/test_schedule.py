@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.dashboard.running import RunningBroker
+
+pytestmark = pytest.mark.real_time
 
 HOUR_S = 3600
 Enter = Callable[..., Page]

@@ -9,6 +9,8 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.dashboard.forms import heading
 from tests.dashboard.running import RunningBroker, sign_in
 
+pytestmark = pytest.mark.real_time
+
 
 def enter(page: Page, token: str) -> None:
     page.get_by_label("Token").fill(token)

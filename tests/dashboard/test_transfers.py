@@ -11,10 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 import httpx
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from broker.core.units import US_PER_S, format_time
 from tests.dashboard.running import RunningBroker
+
+pytestmark = pytest.mark.real_time
 
 HOUR_S = 3600
 _numbers = itertools.count(1)

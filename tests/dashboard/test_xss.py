@@ -12,6 +12,8 @@ from playwright.sync_api import Page, expect
 from tests.dashboard.forms import settled
 from tests.dashboard.running import RunningBroker
 
+pytestmark = pytest.mark.real_time
+
 PAYLOADS = (
     "<script>alert('script')</script>",
     "<img src=/xss-probe onerror=alert('image')>",

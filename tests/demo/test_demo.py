@@ -14,7 +14,7 @@ import pytest
 
 from tests.lab import fitness
 
-pytestmark = pytest.mark.agents
+pytestmark = [pytest.mark.real_time, pytest.mark.agents]
 
 ROOT = Path(__file__).parents[2]
 _LIMIT_S = 120

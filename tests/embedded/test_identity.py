@@ -16,7 +16,10 @@ from tests.embedded.running import Up
 
 NOBODY = 65534
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="who is not root has only one way, which tests/embedded/test_up.py goes")
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(os.geteuid() != 0, reason="who is not root has only one way, which tests/embedded/test_up.py goes"),
+]
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ import pytest
 from tests.embedded.running import PARTS, Up, until
 from tests.postgres import Server
 
+pytestmark = pytest.mark.real_time
+
 LINK = {"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}
 
 

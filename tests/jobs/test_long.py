@@ -30,6 +30,8 @@ from tests.desk.world import GBIT, World, running
 from tests.jobs.requests import PLAN, SLOW
 from tests.service import Clock
 
+pytestmark = pytest.mark.real_time
+
 
 def never() -> bool:
     return False

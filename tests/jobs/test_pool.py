@@ -64,6 +64,7 @@ class Greedy(Unkeyed):
         return len(bytearray(2 * 2**30))
 
 
+@pytest.mark.real_time
 async def test_plans_are_the_same_wherever_they_are_made() -> None:
     random = Random(13)
     async with _pool() as pool:
@@ -90,6 +91,7 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
         assert (await _ask_pool(pool, rehearsal)).outcome == rehearse(rehearsal, never).outcome
 
 
+@pytest.mark.real_time
 async def test_what_takes_too_long_or_too_much_is_stopped_and_the_next_gets_a_new_process() -> None:
     replica = busy_replica(Random(1))
     quote = _rehearsal(Quote(ask(Random(1), 1), ["vbls"], POLICY), replica)

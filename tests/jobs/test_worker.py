@@ -31,6 +31,8 @@ from tests.desk.world import GBIT, World
 from tests.jobs.requests import PLAN, SLOW
 from tests.service import SECRET
 
+pytestmark = pytest.mark.real_time
+
 
 class Redis:
     """Start and kill at will, on the same socket."""

@@ -31,10 +31,13 @@ _LOSSY_PORT = DATA_PORT + 1
 # A tick in which a connection carries less than this share of what it may is only being prepared, or closed.
 _BUSY = 0.1
 
-pytestmark = pytest.mark.skipif(
-    bool(why_not()),
-    reason="SKIPPED, that no two transfers of a chain overlap and how long the link is idle: " + "; ".join(why_not()),
-)
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(
+        bool(why_not()),
+        reason="SKIPPED, that no two transfers of a chain overlap and how long the link is idle: " + "; ".join(why_not()),
+    ),
+]
 
 
 def test_a_chain_of_ten(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from broker.lab.preflight import why_not
 from broker.lab.trace import TICK_US, per_tick, read
 
 pytestmark = [
+    pytest.mark.real_time,
     pytest.mark.agents,
     pytest.mark.slow,
     pytest.mark.skipif(bool(why_not()), reason="SKIPPED, what a cut link does to a transfer: " + "; ".join(why_not())),

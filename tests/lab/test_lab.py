@@ -18,7 +18,7 @@ from broker.lab import Bottleneck, Host, Lab, LabError, iproute, registry, sweep
 from tests.lab import needs
 from tests.lab.fitness import shown
 
-pytestmark = needs.laboratory("iperf3", "ping")
+pytestmark = [pytest.mark.real_time, needs.laboratory("iperf3", "ping")]
 
 CAPACITY = 200_000_000
 DELAY_US = 5_000

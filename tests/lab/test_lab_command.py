@@ -61,6 +61,7 @@ def up() -> Iterator[Up]:
         process.communicate(timeout=40)
 
 
+@pytest.mark.real_time
 @needs.laboratory()
 def test_up_used_and_down(up: Up) -> None:
     output = up.process.stdout

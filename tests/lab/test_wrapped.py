@@ -16,9 +16,13 @@ from broker.lab.trace import TICK_US, Row, per_tick
 from tests.lab.fitness import shown
 from tests.lab.wrapping import HTTP_PORT, PACKET, PAYLOAD, Rig, deviation, missing, rig, wait_for
 
-pytestmark = pytest.mark.skipif(
-    bool(why_not()), reason="NOT SHOWN that real tools keep to booked rates: " + "; ".join(why_not()) + "; run `make test` as root"
-)
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(
+        bool(why_not()),
+        reason="NOT SHOWN that real tools keep to booked rates: " + "; ".join(why_not()) + "; run `make test` as root",
+    ),
+]
 
 MBPS = 1_000_000
 RATE = 20 * MBPS

@@ -269,6 +269,7 @@ def test_mistakes_of_a_file_name_the_file(tmp_path: Path) -> None:
     assert "must be a JSON object" in bwb("run", "--link", "10M", "--spec", spec).err
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_ends_it_without_a_traceback(jobs: str) -> None:
     """To all processes of the group, as a terminal does it."""
