@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from broker.api.sse import HEARTBEAT_S
+from broker.api.sse import heartbeat_s
 from broker.api.wakeups import Wakeups, host_topic
 from broker.desk.ground.problems import Problem
 from broker.store import hosts
@@ -52,7 +52,7 @@ class Revisions:
         told = -1
         while not self._closing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(agent.ready.wait(), HEARTBEAT_S)
+                await asyncio.wait_for(agent.ready.wait(), heartbeat_s())
             agent.ready.clear()
             if self._closing:
                 return

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server-sent events: the text format, and the headers that keep proxies from holding them back."""
 
+import random
 from collections.abc import AsyncIterator, Callable
 
 from fastapi.responses import StreamingResponse
@@ -8,6 +9,14 @@ from starlette.types import Receive, Scope, Send
 
 HEARTBEAT = ": still here\n\n"
 HEARTBEAT_S = 10.0
+
+
+def heartbeat_s() -> float:
+    """Seconds that a stream may be silent for, HEARTBEAT_S at the most.
+
+    Thousands of streams that were opened together must not all be written to in the same moment, for whoever asks then waits for them.
+    """
+    return HEARTBEAT_S * random.uniform(0.5, 1.0)  # noqa: S311 (nothing secret hangs on it)
 
 
 def message(data: str, event: str | None = None, event_id: str | None = None) -> str:

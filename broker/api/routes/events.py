@@ -96,7 +96,7 @@ async def _events(
         position = max(position, listener.since)
         checked = time.monotonic()
         while not broker.feed.closing:
-            heard = await listener.heard(sse.HEARTBEAT_S)
+            heard = await listener.heard(sse.heartbeat_s())
             if listener.doubtful or time.monotonic() - checked >= sse.HEARTBEAT_S:
                 listener.doubtful, checked = False, time.monotonic()
                 await who()
