@@ -9,12 +9,11 @@ import numpy as np
 from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.core.allowance import Use
 from broker.core.calendar import Step
 from broker.core.capacity import Window
 from broker.core.network import Link
 from broker.core.scans import Int64Array
-from broker.store import bulk, token_use
+from broker.store import bulk
 from broker.store.tables import ledger, link_steps, link_windows, links, topology
 
 
@@ -199,27 +198,9 @@ async def _touch(connection: AsyncConnection, link_id: str, now_us: int) -> None
     await bump_topology(connection)
 
 
-_HEADS_AND_USES = f"""
-    WITH heads AS (
-        UPDATE links SET version = new.version
-        FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS new(id, version) WHERE links.id = new.id)
-    {token_use.ADD}"""
-
-
-async def append(
-    connection: AsyncConnection, rows: Sequence[LedgerRow], heads: Mapping[str, int], changes: Mapping[str, Use]
-) -> dict[str, Use]:
-    """Append `rows`, move the heads of their links, and count `changes` of what tokens use: what each of these tokens uses now.
-
-    A row whose (link, version) is taken breaks the primary key and with it the transaction.
-    """
-    if not rows:
-        return await token_use.add(connection, changes)
-    await bulk.append(connection, ledger, LedgerRow._fields, rows)
-    moved = {row.link_id: heads[row.link_id] for row in rows}
-    # One statement for both: each round trip is waited for under the links' locks.
-    values = {"ids": list(moved), "versions": list(moved.values())} | token_use.parameters(changes)
-    return token_use.from_rows(await bulk.execute(connection, _HEADS_AND_USES, values))
+MOVE_HEADS = """
+    UPDATE links SET version = new.version
+    FROM unnest(%(ids)s::text[], %(versions)s::bigint[]) AS new(id, version) WHERE links.id = new.id"""
 
 
 class Bookings(NamedTuple):

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy's share of it would be the larger one.
 
-New rows travel by COPY, which beats INSERT even for one. Where rows are returned, conflicts resolved or columns updated, they travel as
-arrays that come out of `unnest`, so that the statement text never changes and is prepared once.
+Many new rows travel by COPY, few of several tables together as JSON in one statement. Where rows are returned, conflicts resolved or columns
+updated, they travel as arrays that come out of `unnest`, so that the statement text never changes and is prepared once.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 import psycopg
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.scans import Int64Array
 
 Row = Sequence[Any]
+
+# Up to so many rows JSON is the faster way: a desk's transaction of one transfer (three rows) takes 2.4 ms against 3.3, of 40 the same.
+_FEW = 100
 
 # Signature, flags, and the length of an extension that nobody has made yet.
 _COPY_HEADER = 19
@@ -62,6 +67,56 @@ async def append(connection: AsyncConnection, table: Table, columns: tuple[str, 
     async with driver(connection).cursor() as cursor, cursor.copy(statement) as pipe:
         for row in rows:
             await pipe.write_row(row)
+
+
+class Added(NamedTuple):
+    """New rows of one table (values in the order of `columns`; JSON as text)."""
+
+    table: Table
+    columns: tuple[str, ...]
+    rows: Sequence[Row]
+
+
+async def append_all(
+    connection: AsyncConnection, added: Sequence[Added], also: Mapping[str, str], last: str, values: Mapping[str, Any]
+) -> list[Row]:
+    """Insert into several tables, run the statements `also` (name -> statement) and `last` with `values`; the rows that `last` returns.
+
+    Few rows go in one statement. COPY is the cheaper way for many, but takes two round trips a table, and whoever admits one transfer
+    waits for all of them under the locks of its links.
+    """
+    if sum(len(each.rows) for each in added) > _FEW:
+        for each in added:
+            await append(connection, *each)
+        return await execute(connection, _together((), tuple(also.items()), last), values)
+    shapes = tuple((each.table, each.columns) for each in added)
+    documents = {each.table.name: _document(each) for each in added}
+    return await execute(connection, _together(shapes, tuple(also.items()), last), {**values, **documents})
+
+
+@cache
+def _together(shapes: tuple[tuple[Table, tuple[str, ...]], ...], also: tuple[tuple[str, str], ...], last: str) -> str:
+    """One statement: rows of each shape out of a JSON document named like its table, `also`, and `last`."""
+    inserts = [(f"new_{table.name}", _insert_json(table, columns)) for table, columns in shapes]
+    return f"WITH {', '.join(f'{name} AS ({statement})' for name, statement in (*inserts, *also))} {last}"
+
+
+def _insert_json(table: Table, columns: tuple[str, ...]) -> str:
+    names = ", ".join(columns)
+    typed = ", ".join(f"{name} {table.c[name].type.compile(_DIALECT)}" for name in columns)
+    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM json_to_recordset(%({table.name})s::json) AS new({typed})"
+
+
+def _document(added: Added) -> str:
+    nested = [index for index, name in enumerate(added.columns) if isinstance(added.table.c[name].type, JSONB)]
+    objects = []
+    for row in added.rows:
+        values = list(row)
+        for index in nested:
+            if values[index] is not None:
+                values[index] = orjson.Fragment(values[index])
+        objects.append(dict(zip(added.columns, values, strict=True)))
+    return orjson.dumps(objects).decode()
 
 
 async def insert(

@@ -57,8 +57,11 @@ class StoredEvent(NamedTuple):
 
 
 async def append(connection: AsyncConnection, new: Sequence[Event]) -> None:
-    rows = [(*event[:5], _json(event.before), _json(event.after)) for event in new]
-    await bulk.append(connection, events, Event._fields, rows)
+    await bulk.append(connection, *added(new))
+
+
+def added(new: Sequence[Event]) -> bulk.Added:
+    return bulk.Added(events, Event._fields, [(*event[:5], _json(event.before), _json(event.after)) for event in new])
 
 
 def _json(value: dict[str, Any] | None) -> str | None:

@@ -19,11 +19,6 @@ ADD = """
     RETURNING owner, open, byte_us"""
 
 
-async def add(connection: AsyncConnection, changes: Mapping[str, Use]) -> dict[str, Use]:
-    """What each of these owners has now. Their rows stay locked until the transaction ends."""
-    return from_rows(await bulk.execute(connection, ADD, parameters(changes))) if changes else {}
-
-
 def parameters(changes: Mapping[str, Use]) -> dict[str, list[Any]]:
     """Those of `ADD`."""
     owners = sorted(changes)

@@ -168,8 +168,8 @@ def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
     return Transfer(*values)
 
 
-async def insert(connection: AsyncConnection, new: Sequence[Transfer]) -> None:
-    await bulk.append(connection, transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
+def added(new: Sequence[Transfer]) -> bulk.Added:
+    return bulk.Added(transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
 
 
 async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:

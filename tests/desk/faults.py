@@ -8,10 +8,11 @@ from unittest.mock import patch
 
 import psycopg
 
-from broker.store import bookings, events, transfers
+from broker.store import bookings, bulk, decisions, transfers
 from broker.store.bulk import driver
 
-FAULTS = ("killed while reading", "killed after the transfers", "killed after the ledger", "before commit", "after commit")
+FAULTS = ("killed while reading", "killed before the writes", "killed after the writes", "before commit", "after commit")
+AMONG_THE_COPIES = "killed among the copies"  # where there are many rows
 
 
 @contextmanager
@@ -23,8 +24,9 @@ def fault(kind: str) -> Iterator[None]:
     else:
         target, name = {
             "killed while reading": (bookings, "lock"),
-            "killed after the transfers": (transfers, "insert"),
-            "killed after the ledger": (events, "append"),
+            "killed before the writes": (transfers, "update"),
+            AMONG_THE_COPIES: (bulk, "append"),
+            "killed after the writes": (decisions, "append"),
         }[kind]
         strike = _killed
     with patch.object(target, name, _once(getattr(target, name), strike)):

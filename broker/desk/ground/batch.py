@@ -18,7 +18,7 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Booking, Journal, Replica, given_back
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
-from broker.store import bookings, events, hosts, transfers
+from broker.store import bookings, decisions, hosts, transfers
 from broker.store.bookings import LedgerRow
 from broker.store.events import Event
 from broker.store.transfers import Transfer
@@ -248,13 +248,13 @@ class Batch:
     # -- what the desk does ------------------------------------------------------------------------------------------------
 
     async def write(self, connection: AsyncConnection) -> None:
-        await transfers.insert(connection, list(self._new.values()))
         await transfers.update(connection, list(self._changed.values()))
+        rows = self._ledger_rows()
         changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}
-        self.uses = await bookings.append(connection, self._ledger_rows(), self.heads, changes)
+        new = list(self._new.values())
+        self.uses = await decisions.append(connection, new, rows, self.heads, changes, self._events)
         self._refuse_doubtful()
         await self.explain_refusals(connection)
-        await events.append(connection, self._events)
         if self.touched:
             await hosts.bump(connection, self.touched)
         for write in self._also:
