@@ -25,7 +25,7 @@ from broker.api.fields import (
 )
 from broker.api.outlook import OutlookOut
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES
-from broker.core.request import DEFAULT_PATHS, MAX_PATHS, MAX_SEGMENTS
+from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS, MAX_SEGMENTS
 
 SECONDS_A_YEAR = 366 * 86_400
 
@@ -103,7 +103,7 @@ class TransferRequest(Body):
         description="when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)",
     )
     priority: Priority = 0
-    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = "vbls"
+    planner: Annotated[str, StringConstraints(strict=True, max_length=40)] = DEFAULT_PLANNER
     project: Text | None = None
     label: Text | None = None
     hold: bool = Field(default=False, strict=True, description="book, but wait for a commit")

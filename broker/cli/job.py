@@ -17,6 +17,7 @@ from broker.cli.progress import Bar
 from broker.cli.quantities import DURATION, show_duration, show_size, show_time
 from broker.client import BrokerClient
 from broker.client.documents import Job
+from broker.core.request import DEFAULT_PLANNER
 from broker.core.units import US_PER_S, parse_time
 
 job = context.command_group("Long work of the broker: re-optimisations and simulations.")
@@ -257,7 +258,7 @@ def _what(found: Job) -> str:
             *(f"{len(request[name])} {name}" for name in ("links", "transfers") if request.get(name)),
         ]
         return ", ".join([str(request.get("objective")), *chosen, *(["apply"] if request.get("apply") else [])])
-    return ", ".join(map(str, request.get("planners") or ["vbls"]))
+    return ", ".join(map(str, request.get("planners") or [DEFAULT_PLANNER]))
 
 
 def _show_plan(job_id: str, result: Mapping[str, Any]) -> None:

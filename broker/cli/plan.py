@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from broker.core.request import DEFAULT_PATHS, MAX_PATHS
+from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS
 
 if TYPE_CHECKING:  # numba and rich load only when there is something to plan
     from broker.cli.plan_outcome import Outcome
     from broker.core.network import Network
     from broker.core.request import Request
-
-_DEFAULT = "vbls"
 
 
 def plan_command(
@@ -134,7 +132,7 @@ def _names(planner: str | None, compare: bool) -> Sequence[str]:
     from broker.planners import PLANNERS
 
     if planner is None:
-        return list(PLANNERS) if compare else [_DEFAULT]
+        return list(PLANNERS) if compare else [DEFAULT_PLANNER]
     names = list(dict.fromkeys(name.strip() for name in planner.split(",")))
     for name in names:
         if name not in PLANNERS:
@@ -143,14 +141,13 @@ def _names(planner: str | None, compare: bool) -> Sequence[str]:
 
 
 def _check_optimal(names: Sequence[str], objective: str | None, time_limit: float | None) -> None:
-    for option, value in (("--objective", objective), ("--time-limit", time_limit)):
-        if value is not None and "optimal" not in names:
-            _fail(f"{option} is for the planner optimal; with {', '.join(names)} leave it out, or add --planner optimal", 2)
-    if objective is not None:
-        from broker.planners.optimal import OBJECTIVES
+    from broker.planners.optimal import OBJECTIVES, Optimal
 
-        if objective not in OBJECTIVES:
-            _fail(f"--objective: {objective!r} is unknown; there are: {', '.join(OBJECTIVES)}", 2)
+    for option, value in (("--objective", objective), ("--time-limit", time_limit)):
+        if value is not None and Optimal.name not in names:
+            _fail(f"{option} is for the planner optimal; with {', '.join(names)} leave it out, or add --planner optimal", 2)
+    if objective is not None and objective not in OBJECTIVES:
+        _fail(f"--objective: {objective!r} is unknown; there are: {', '.join(OBJECTIVES)}", 2)
     if time_limit is not None and not (isfinite(time_limit) and time_limit > 0):
         _fail(f"--time-limit: {time_limit:g} is not a number of seconds above 0", 2)
 

@@ -12,6 +12,7 @@ from broker.core.request import Request
 from broker.core.units import US_PER_S, format_time
 from broker.planners import PLANNERS
 from broker.planners.offers import CounterOffer
+from broker.planners.optimal import DEFAULT_TIME_LIMIT_S, OBJECTIVES, Optimal
 from broker.planners.sequence import Decision, Schedule, plan_all
 from broker.planners.signature import Calendars
 
@@ -46,8 +47,8 @@ def outcome_of(
 ) -> Outcome:
     """Raises PlanRejected when a plan breaks a rule."""
     planner = PLANNERS[name]
-    if name != "optimal":
-        return Outcome(name, planner.books, plan_all(planner, requests, network))
+    if not isinstance(planner, Optimal):
+        return Outcome(name, planner.traits.books, plan_all(planner, requests, network))
     solved = _Solved(objective, time_limit_s, work)
     schedule = plan_all(solved, requests, network)
     return Outcome(name, True, schedule, solved.metrics(), solved.solution.fallback)
@@ -56,12 +57,10 @@ def outcome_of(
 class _Solved:
     """`optimal` for one batch, remembering what it says of its own answer."""
 
-    name = "optimal"
-    books = True
+    name = Optimal.name
+    traits = Optimal.traits
 
     def __init__(self, objective: str | None, time_limit_s: float | None, work: Work[Any]) -> None:
-        from broker.planners.optimal import DEFAULT_TIME_LIMIT_S, OBJECTIVES, Optimal
-
         chosen = next((each for each in OBJECTIVES if each == objective), OBJECTIVES[0])
         limit = DEFAULT_TIME_LIMIT_S if time_limit_s is None else time_limit_s
         self._planner = Optimal(chosen, limit, work.told, work.cancelled)

@@ -17,6 +17,7 @@ from broker.cli.recipient import named_in
 from broker.cli.transfer_options import After, OnOverrun, OnTimeout, SignalKind, SignalTimeout, start_signal
 from broker.client import BrokerClient, ClientError
 from broker.client.documents import Transfer
+from broker.core.request import DEFAULT_PLANNER
 from broker.core.units import parse_time
 
 _AT_ONCE_US = 5_000_000  # what --no-wait still waits for: agents need a moment to hear of a booking
@@ -61,7 +62,9 @@ def run_command(
     mechanism: Annotated[
         Mechanism | None, typer.Option(help="How the connections are held to the rate. Default: what this host prefers.")
     ] = None,
-    planner: Annotated[str, typer.Option(help="vbls: whatever is free, the earliest finish. fbls: one fixed rate.")] = "vbls",
+    planner: Annotated[
+        str, typer.Option(help="vbls: whatever is free, the earliest finish. fbls: one fixed rate.")
+    ] = DEFAULT_PLANNER,
     label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     project: Annotated[str | None, typer.Option(help="What it belongs to.")] = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="If it cannot start at once, wait for the booked start.")] = True,

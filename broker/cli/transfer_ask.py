@@ -46,6 +46,7 @@ from broker.cli.transfer_show import as_lines, as_table, show_batch, show_effect
 from broker.cli.transfer_watch import watch_all
 from broker.client import BrokerClient
 from broker.client.documents import Transfer
+from broker.core.request import DEFAULT_PLANNER
 
 
 def submit(
@@ -64,7 +65,7 @@ def submit(
         typer.Option(
             help="vbls: whatever is free, the earliest finish. fbls: one fixed rate. `bwb transfer quote` compares them all."
         ),
-    ] = "vbls",
+    ] = DEFAULT_PLANNER,
     priority: Priority = 0,
     paths: Paths = None,
     via: Via = None,

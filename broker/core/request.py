@@ -15,6 +15,8 @@ class FieldProblem(NamedTuple):
     detail: str
 
 
+# Plans for whoever names no planner: one of those that `broker.planners` registers.
+DEFAULT_PLANNER = "vbls"
 DEFAULT_PATHS = 4
 MAX_PATHS = 16
 MAX_SEGMENTS = 10_000

@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Ask
-from broker.desk.chains.vifi_chains import TAKES_TURNS
 from broker.desk.ground.problems import Problem
+from broker.planners import traits_of
 from broker.store import hosts
 from broker.store.hosts import Host
 
@@ -62,7 +62,7 @@ def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
 
 def begins_by_clock(ask: Ask) -> bool:
     """Those that take turns may get their predecessor when they are planned."""
-    return relies_on_clock(ask.after or (ask.id if ask.planner == TAKES_TURNS else None), ask.signal)
+    return relies_on_clock(ask.after or (ask.id if traits_of(ask.planner).takes_turns else None), ask.signal)
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, limits: Limits) -> list[Ask]:

@@ -35,12 +35,7 @@ def rehearse_sent(sent: Sent, progress: Callable[[float, str], None]) -> Rehears
 
 def prepare(_: None, progress: Callable[[float, str], None]) -> None:  # noqa: ARG001
     """Load what the first rehearsal would wait for, the solver too."""
-    from broker.core.calendar import Calendar
-    from broker.core.network import Link, Network
-    from broker.core.request import Request
-    from broker.planners import warm_up
-    from broker.planners.optimal import Optimal
+    from broker.planners import warm_up, warm_up_searches
 
     warm_up()
-    link = Link("1", "A", "B", 1000)
-    Optimal().plan(Request("warm-up", "A", "B", 200, 0, deadline_us=5_000_000), Network([link]), {"1": Calendar(link.capacity())})
+    warm_up_searches()

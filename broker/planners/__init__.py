@@ -13,13 +13,13 @@ import numpy as np
 from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, verify
-from broker.core.request import NO_OPTIONS, Options, Request
+from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options, Request
 from broker.planners.alap import Alap
 from broker.planners.fbls import Fbls
 from broker.planners.ifs import Ifs
 from broker.planners.offers import binding, counter_offer
 from broker.planners.optimal import Optimal
-from broker.planners.signature import Planner
+from broker.planners.signature import Planner, Traits
 from broker.planners.spaghetti import Spaghetti
 from broker.planners.vbls import Vbls
 from broker.planners.vifi import Vifi
@@ -27,7 +27,16 @@ from broker.planners.vifi import Vifi
 PLANNERS: dict[str, Planner] = {
     planner.name: planner for planner in (Vbls(), Fbls(), Spaghetti(), Vifi(), Alap(), Ifs(), Optimal())
 }
-DEFAULT_PLANNER = "vbls"
+# Plans what is left of a transfer when its own plan has failed it: as early as it can, whatever rates are free.
+REPLANNER = Vbls.name
+
+_UNKNOWN = Traits(books=False)
+
+
+def traits_of(name: str) -> Traits:
+    """The traits of a planner by its name; of an unknown one that nothing may be taken for granted."""
+    planner = PLANNERS.get(name)
+    return _UNKNOWN if planner is None else planner.traits
 
 
 @cache  # once for each process
@@ -40,15 +49,24 @@ def warm_up() -> None:
         calendar.book_all(*np.array([[0], [1_000_000], [0]]))  # what another desk has booked
     for request in _warm_up_requests():
         for planner in PLANNERS.values():
-            if isinstance(planner, Optimal):
-                continue  # it compiles nothing of its own, and would load the solver
+            if planner.traits.time_limit:
+                continue  # it would load its solver: see `warm_up_searches`
             plan = planner.plan(request, network, calendars, fewest_rows=True)
             planner.largest_volume(request, network, calendars)
-            if isinstance(plan, Plan) and planner.books:
+            if isinstance(plan, Plan) and planner.traits.books:
                 verify(request, plan, network.links, calendars)
             elif request.options == NO_OPTIONS:
                 counter_offer(planner, request, network, calendars)
         binding(request, network, calendars)
+
+
+def warm_up_searches() -> None:
+    """Load what planners with a time limit search with, where that is wanted."""
+    link = Link("1", "A", "B", 1000)
+    for planner in PLANNERS.values():
+        if planner.traits.time_limit:
+            request = Request("warm-up", "A", "B", 200, 0, deadline_us=5_000_000)
+            planner.plan(request, Network([link]), {"1": Calendar(link.capacity())})
 
 
 def _warm_up_requests() -> Iterator[Request]:
@@ -65,4 +83,4 @@ def _warm_up_requests() -> Iterator[Request]:
         yield replace(duration, duration_us=6_000_000)
 
 
-__all__ = ["DEFAULT_PLANNER", "PLANNERS", "Planner", "warm_up"]
+__all__ = ["DEFAULT_PLANNER", "PLANNERS", "REPLANNER", "Planner", "traits_of", "warm_up", "warm_up_searches"]

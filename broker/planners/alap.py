@@ -15,12 +15,12 @@ from broker.core.segments import Rows
 from broker.core.units import MICROBITS_PER_BYTE, US_PER_S, round_up
 from broker.planners import along
 from broker.planners.refusals import nowhere_held, too_late, without_deadline
-from broker.planners.signature import Calendars, Task, candidates
+from broker.planners.signature import Calendars, Task, Traits, candidates
 
 
 class Alap:
     name = "alap"
-    books = True
+    traits = Traits(late=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         if request.deadline_us is None:

@@ -20,12 +20,12 @@ from broker.core.segments import Rows
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
 from broker.planners import along
 from broker.planners.refusals import nowhere_held
-from broker.planners.signature import MOST_STRETCHES, Calendars, Task, candidates
+from broker.planners.signature import MOST_STRETCHES, Calendars, Task, Traits, candidates
 
 
 class Fbls:
     name = "fbls"
-    books = True
+    traits = Traits(eager=True, fixed_rate=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
         tasks = fixed_tasks(request, network, calendars)

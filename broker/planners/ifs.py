@@ -15,7 +15,7 @@ from broker.core.request import Options, Request
 from broker.core.segments import Segment
 from broker.core.units import FOREVER_US, MAX_SLOT_US, US_PER_S, format_time
 from broker.planners.fluid import Flow, Share, share_fairly
-from broker.planners.signature import Calendars, Task, task
+from broker.planners.signature import Calendars, Task, Traits, task
 from broker.planners.vbls import Vbls
 
 
@@ -23,7 +23,7 @@ class Ifs:
     """A request that cannot have what it asks for takes its share all the same, as it would with nobody there to refuse it."""
 
     name = "ifs"
-    books = False
+    traits = Traits(books=False, joint=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has no others
         return self.plan_together([request], network, calendars)[0]

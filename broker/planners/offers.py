@@ -17,7 +17,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
 from broker.planners.binding import Binding, binding
 from broker.planners.fbls import Fbls
-from broker.planners.signature import MOST_STRETCHES, Calendars, JointPlanner, OutOfBudget, Planner, Spent, never, next_lower_rate
+from broker.planners.signature import MOST_STRETCHES, Calendars, OutOfBudget, Planner, Spent, is_joint, never, next_lower_rate
 
 Stretch = tuple[int, int]  # first and last value, both included
 
@@ -45,7 +45,7 @@ def counter_offer(planner: Planner, request: Request, network: Network, calendar
     """
     asked = _Asked(planner, request, network, calendars, spent)
     volume = planner.largest_volume(request, network, calendars) if request.deadline_us is not None else 0
-    if isinstance(planner, JointPlanner):
+    if is_joint(planner):
         return CounterOffer(asked.earliest_finish(), volume or None)
     return CounterOffer(
         asked.earliest_finish() or asked.smallest_deadline(),

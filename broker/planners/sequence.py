@@ -18,7 +18,7 @@ from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.planners.offers import CounterOffer, counter_offer
-from broker.planners.signature import JointPlanner, Planner
+from broker.planners.signature import Planner, is_joint
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Schedule:
 def plan_all(planner: Planner, requests: Sequence[Request], network: Network) -> Schedule:
     """Plan on an empty network, in file order or together, as the planner does it. Raises PlanRejected when a plan breaks a rule."""
     calendars = {link_id: Calendar(link.capacity()) for link_id, link in network.links.items()}
-    together = planner.plan_together(requests, network, calendars) if isinstance(planner, JointPlanner) else None
+    together = planner.plan_together(requests, network, calendars) if is_joint(planner) else None
     decisions = []
     for index, request in enumerate(requests):
         answer = planner.plan(request, network, calendars) if together is None else together[index]

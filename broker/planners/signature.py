@@ -3,7 +3,8 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeGuard
 
 from broker.core.calendar import Calendar
 from broker.core.network import Network, Route, is_connected
@@ -29,6 +30,28 @@ class OutOfBudget(Exception):
     """A search has used up what it may cost."""
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What others have to know of a planner beside its plans (ADR 0030). All of it shows in GET /v1/planners.
+
+    - `books`: its plans can be booked; without, it predicts and compares.
+    - `joint`: it takes the requests of a batch together, whatever their order (`JointPlanner`).
+    - `eager`: an early finish is asked of it, so what waits is planned anew whenever something comes free.
+    - `late`: lateness is asked of it, so a plan never moves earlier, not even behind a predecessor that has ended.
+    - `fixed_rate`: it makes or tries plans of one rate throughout, and goes around links that carry less for a while.
+    - `takes_turns`: those of one batch follow one another, so that where two meet a start signal chains them.
+    - `time_limit`: its search may take any time, so it is given a limit (`TimeLimited`) and runs where nobody waits.
+    """
+
+    books: bool = True
+    joint: bool = False
+    eager: bool = False
+    late: bool = False
+    fixed_rate: bool = False
+    takes_turns: bool = False
+    time_limit: bool = False
+
+
 class Planner(Protocol):
     """A list planner: one request after the other, each on what those before it left.
 
@@ -38,7 +61,7 @@ class Planner(Protocol):
     """
 
     name: str
-    books: bool  # False: it predicts and compares, and what it answers is never booked
+    traits: Traits
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal: ...
 
@@ -47,13 +70,30 @@ class Planner(Protocol):
         ...
 
 
-@runtime_checkable
 class JointPlanner(Planner, Protocol):
     """A planner that takes requests together, whatever their order; its `plan` is `plan_together` of one."""
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
         """One answer per request, in their order. All plans fit side by side: booked in that order, `verify` accepts each."""
         ...
+
+
+class TimeLimited(Planner, Protocol):
+    """A planner whose search may take any time."""
+
+    def within(self, time_limit_s: float, spent: Spent) -> Planner:
+        """The same planner with at most so much time for its search, which ends early once `spent` says so; 0: without a search."""
+        ...
+
+
+def is_joint(planner: Planner) -> TypeGuard[JointPlanner]:
+    """Does it take requests together?"""
+    return planner.traits.joint
+
+
+def is_time_limited(planner: Planner) -> TypeGuard[TimeLimited]:
+    """Does it have to be told how long it may search?"""
+    return planner.traits.time_limit
 
 
 class Task(NamedTuple):

@@ -18,14 +18,14 @@ from broker.core.request import Request
 from broker.core.units import FOREVER_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up, volume_of
 from broker.planners import along
 from broker.planners.refusals import too_late, without_deadline, without_volume
-from broker.planners.signature import MOST_STRETCHES, Calendars, Task, candidates, next_lower_rate
+from broker.planners.signature import MOST_STRETCHES, Calendars, Task, Traits, candidates, next_lower_rate
 
 _Row = tuple[int, int, int]
 
 
 class Spaghetti:
     name = "spaghetti"
-    books = True
+    traits = Traits(fixed_rate=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
         if request.volume_bytes is None:

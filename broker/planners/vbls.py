@@ -14,12 +14,12 @@ from broker.core.segments import Rows
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S
 from broker.planners import along, split
 from broker.planners.refusals import nowhere_held, too_late
-from broker.planners.signature import Calendars, Task, candidates
+from broker.planners.signature import Calendars, Task, Traits, candidates
 
 
 class Vbls:
     name = "vbls"
-    books = True
+    traits = Traits(eager=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         tasks = candidates(request, network)

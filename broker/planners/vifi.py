@@ -17,7 +17,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
 from broker.core.units import FOREVER_US
 from broker.planners.ifs import as_asked, best_path, fair_plans
-from broker.planners.signature import Calendars
+from broker.planners.signature import Calendars, Traits
 from broker.planners.vbls import Vbls
 
 _MOST_ROUNDS = 6
@@ -37,6 +37,7 @@ class Vifi(Vbls):
     """
 
     name = "vifi"
+    traits = Traits(joint=True, eager=True, takes_turns=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         wanted = best_path(request, network)

@@ -13,7 +13,7 @@ from broker.core.network import Network
 from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
 from broker.core.units import round_up
-from broker.planners.signature import JointPlanner, Planner
+from broker.planners.signature import JointPlanner, Planner, is_joint
 from broker.simulate.control import Control
 from broker.simulate.workload import Arrival, Workload
 
@@ -33,9 +33,9 @@ class Answers:
 def serve(planner: Planner, workload: Workload, network: Network, batch_us: int, begin_us: int, control: Control) -> Answers:
     """Raises PlanRejected when a plan breaks a rule, and Cancelled."""
     calendars = {link_id: Calendar(link.capacity()) for link_id, link in network.links.items()}
-    if not planner.books:
+    if not planner.traits.books:
         return _as_it_comes(planner, workload, network, calendars, control)
-    if isinstance(planner, JointPlanner):
+    if is_joint(planner):
         return _in_batches(planner, workload, network, calendars, batch_us, begin_us, control)
     return _one_by_one(planner, workload, network, calendars, control)
 
@@ -102,7 +102,7 @@ def _as_it_comes(
         for arrival in workload.arrivals
     ]
     begin = control.timer()
-    if isinstance(planner, JointPlanner):
+    if is_joint(planner):
         answers = list(planner.plan_together(requests, network, calendars))
     else:
         answers = [planner.plan(request, network, calendars, fewest_rows=True) for request in requests]

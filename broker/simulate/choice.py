@@ -9,7 +9,7 @@ from broker.planners.signature import Planner
 
 PACKETS = "ps"  # the baseline that plans nothing: see `broker.simulate.packets`
 
-_OPTIMAL = {"optimal": OBJECTIVES[0], **{f"optimal:{objective}": objective for objective in OBJECTIVES}}
+_OPTIMAL = {Optimal.name: OBJECTIVES[0], **{f"{Optimal.name}:{objective}": objective for objective in OBJECTIVES}}
 
 NAMES = (*sorted({*PLANNERS, PACKETS} - _OPTIMAL.keys()), *_OPTIMAL)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.core.network import Network
-from broker.core.request import DEFAULT_PATHS, MAX_PATHS, FieldProblem, Options
+from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS, FieldProblem, Options
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES, US_PER_S, format_time, parse_time
-from broker.planners import DEFAULT_PLANNER
 from broker.simulate.choice import NAMES
 from broker.simulate.distributions import Exponential, Fixed, Pareto, Sizes
 from broker.simulate.reading import Reader

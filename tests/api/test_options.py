@@ -214,7 +214,7 @@ async def test_every_planner_can_be_asked(diamond: Service) -> None:
     assert [quote["planner"] for quote in found] == list(PLANNERS)
     for quote in found:
         assert quote["admitted"], quote
-        assert quote["books"] == PLANNERS[quote["planner"]].books
+        assert quote["books"] == PLANNERS[quote["planner"]].traits.books
         assert quote["plan"]["finish"] <= at(100) and quote["plan"]["paths"] and quote["plan"]["segments"]
     assert sum(await version(diamond)) == 0
 
@@ -222,7 +222,7 @@ async def test_every_planner_can_be_asked(diamond: Service) -> None:
 async def test_every_planner_that_books_books(diamond: Service) -> None:
     for name, planner in PLANNERS.items():
         answer = await diamond.client.post("/v1/transfers", json=ASK | {"deadline": at(1000), "planner": name})
-        if planner.books:
+        if planner.traits.books:
             assert checked(answer, 201)["planner"] == name
         else:
             said = problem(answer, 422, "unsupported", "planner")

@@ -28,7 +28,6 @@ from broker.cli.plan_show import picture
 from broker.core.plan import Plan
 from broker.core.segments import Segment
 from broker.planners import PLANNERS
-from broker.planners.signature import JointPlanner
 from broker.planners.vbls import Vbls
 
 ROOT = Path(__file__).parents[2]
@@ -358,7 +357,7 @@ def test_the_table_of_planners_is_true() -> None:
     )
     assert {name for name, _, _ in rows} == set(PLANNERS)
     for name, how, holds in rows:
-        assert (how == "together") == isinstance(PLANNERS[name], JointPlanner), name
+        assert (how == "together") == PLANNERS[name].traits.joint, name
         assert (holds == "yes") == (name in HOLDING), name
 
 
@@ -590,7 +589,6 @@ import time, typer
 from broker.cli.patience import Work
 from broker.cli.plan import plan_command
 from broker.planners import PLANNERS
-from broker.planners.signature import JointPlanner
 from broker.planners.vbls import Vbls
 class Slow(Vbls):
     def plan(self, *_, **__):

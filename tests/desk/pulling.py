@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from broker.core.transfer import LIVE, State
-from broker.desk.rebalance.pull_forward import EAGER, Pull, Puller, PullForward
+from broker.desk.rebalance.pull_forward import Pull, Puller, PullForward, eager_planners
 from broker.store import forward
 from broker.store.transfers import Transfer, get_many
 from tests.desk.machine import Broker
@@ -38,7 +38,7 @@ class Pulling(Broker):
             assert now.deadline_us is None or now.finish_us <= now.deadline_us
             assert now.segments[0].begin_us >= min(was.segments[0].begin_us, now.not_before_us) or was.state is State.ACTIVE
             assert was.state in (State.RESERVED, State.ACTIVE)
-            assert not was.paused and was.planner in EAGER
+            assert not was.paused and was.planner in eager_planners()
             assert desk == 1 or was.state is State.RESERVED
 
     @precondition(lambda self: self.ids)
@@ -47,8 +47,8 @@ class Pulling(Broker):
         async def names() -> set[str]:
             after = self.clock.now_us + LEAD_US
             async with self.world.look.transaction() as connection:
-                between = await forward.ends(connection, EAGER, after, begun=False)
-                found = await forward.candidates(connection, between, [], EAGER, after, forward.FIRST, 1000, begun=False)
+                between = await forward.ends(connection, eager_planners(), after, begun=False)
+                found = await forward.candidates(connection, between, [], eager_planners(), after, forward.FIRST, 1000, begun=False)
             return {place.id for place in found}
 
         found = self.run(names())

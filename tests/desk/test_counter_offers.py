@@ -163,7 +163,7 @@ def test_margin_and_lead_are_brought_back() -> None:
     assert offers["largest_volume"]["volume_bytes"] < 125_000_000 and offers["smallest_rate"]["rate_max_bps"] > 200 * MBIT
 
 
-@pytest.mark.parametrize("planner", sorted(name for name, planner in PLANNERS.items() if planner.books))
+@pytest.mark.parametrize("planner", sorted(name for name, planner in PLANNERS.items() if planner.traits.books))
 def test_a_hundred_refusals_take_no_time_to_speak_of(planner: str) -> None:
     """What a batch of refusals costs everybody who waits; the bound is generous."""
     import time

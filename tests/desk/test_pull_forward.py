@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from broker.core.calendar import DISTANT_PAST_US
 from broker.core.capacity import rises
+from broker.core.request import DEFAULT_PLANNER
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S, format_time, parse_time
 from broker.desk.ground.replica import Booking, given_back
@@ -22,6 +23,7 @@ from broker.desk.service.timers import at_work
 from broker.desk.service.timers import settle as settle_due
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
+from broker.planners.signature import Traits
 from broker.store.session import Database
 from broker.store.transfers import Patience
 from tests.core.grid import histories
@@ -340,7 +342,7 @@ async def test_what_moved_makes_room_for_those_elsewhere(pulls: Service) -> None
 
 async def test_the_command_itself_is_as_careful(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the query and the locks anything may happen to a transfer."""
-    monkeypatch.setattr(pulling, "EAGER", frozenset({"vbls"}))
+    monkeypatch.setattr(pulling, "traits_of", lambda name: Traits(eager=name == DEFAULT_PLANNER))
     await service.link()
     first = await service.book(100 * SECOND)
     paused, held, gone, steady, eager = [

@@ -14,11 +14,10 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.planners import DEFAULT_PLANNER, PLANNERS
 from broker.planners.offers import CounterOffer, counter_offer
-from broker.planners.signature import JointPlanner
 from tests.core.grid import cases
 from tests.planners.mesh import Mesh, meshes
 
-LIST_PLANNERS = sorted(name for name, planner in PLANNERS.items() if not isinstance(planner, JointPlanner))
+LIST_PLANNERS = sorted(name for name, planner in PLANNERS.items() if not planner.traits.joint)
 # What a solver finds in its time is not the edge of what could be found: its offers can be had, and that is all they promise.
 EXACT = sorted(name for name in PLANNERS if name != "optimal")
 MEGA = 1_000_000

@@ -14,7 +14,6 @@ from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.planners import PLANNERS
 from broker.planners.sequence import Schedule, plan_all
-from broker.planners.signature import JointPlanner
 from broker.planners.vbls import Vbls
 from broker.planners.vifi import Vifi
 from tests.core.grid import cases
@@ -67,7 +66,7 @@ def test_nothing_is_overbooked_and_the_metrics_are_true(name: str, asked: list[R
     assert plan_all(PLANNERS[name], asked, NETWORK) == schedule, "the same inputs, the same answer"
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(PLANNERS) if not isinstance(PLANNERS[name], JointPlanner)])
+@pytest.mark.parametrize("name", [name for name in sorted(PLANNERS) if not PLANNERS[name].traits.joint])
 @cases(60)
 @given(requests())
 def test_refused_requests_book_nothing_and_later_ones_change_nothing(name: str, asked: list[Request]) -> None:

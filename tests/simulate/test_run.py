@@ -106,7 +106,7 @@ def test_figures_counted_out(planner: Planner, network: Network, seed: int) -> N
     for request, plan in served:
         assert plan.volume_bytes >= (request.volume_bytes or 0)
         assert plan.start_us >= request.not_before_us
-        assert not planner.books or request.deadline_us is None or plan.finish_us <= request.deadline_us
+        assert not planner.traits.books or request.deadline_us is None or plan.finish_us <= request.deadline_us
     assert measures.normalized_delay_s == pytest.approx(weighted_delay(served))
     for one in measures.classes:
         mine = [(request, plan) for request, plan in served if request.rate_max_bps == one.rate_max_bps]

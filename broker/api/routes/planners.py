@@ -2,6 +2,7 @@
 """/v1/planners: which there are, and what each does."""
 
 import inspect
+from dataclasses import asdict
 
 from fastapi import Response
 from pydantic import BaseModel, Field
@@ -11,7 +12,7 @@ from broker.api.context import Reader
 from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.planners import DEFAULT_PLANNER, PLANNERS
-from broker.planners.signature import JointPlanner, Planner
+from broker.planners.signature import Planner
 
 router = make_router("transfers", "/v1/planners")
 
@@ -21,6 +22,11 @@ class PlannerOut(BaseModel):
     about: str = Field(description="in one sentence")
     books: bool = Field(description="false: it predicts and compares, and what it answers is never booked")
     joint: bool = Field(description="those of one batch are planned together")
+    eager: bool = Field(description="an early finish is asked of it: what waits is planned anew when something comes free")
+    late: bool = Field(description="lateness is asked of it: its plans never move earlier")
+    fixed_rate: bool = Field(description="it makes, or tries, plans of one rate throughout")
+    takes_turns: bool = Field(description="those of one batch follow one another, chained by start signals where two meet")
+    time_limit: bool = Field(description="its search may take any time: it is given a limit and runs where nobody waits")
     default: bool
 
 
@@ -30,8 +36,7 @@ async def list_planners(_: Reader) -> Response:
         {
             "name": name,
             "about": _about(planner),
-            "books": planner.books,
-            "joint": isinstance(planner, JointPlanner),
+            **asdict(planner.traits),
             "default": name == DEFAULT_PLANNER,
         }
         for name, planner in PLANNERS.items()

@@ -44,7 +44,7 @@ from broker.desk.lifecycle.modify import Change, OneTransfer, Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, released_parts
 from broker.fleet import clocks, liveness, matches
 from broker.fleet.tokens import Principal, Scope
-from broker.planners import PLANNERS
+from broker.planners import PLANNERS, traits_of
 from broker.store import events, hosts, names, promises, transfer_lists, transfers
 from broker.store.bookings import LinkRecord
 from broker.store.idempotency import Key
@@ -195,7 +195,7 @@ async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) ->
     asked = await _judged([ask(body, "quote")], broker, caller)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))
     records = broker.desk.replica.records
-    shown = [render.quote(name, name in PLANNERS and PLANNERS[name].books, result, records) for name, result in answers.items()]
+    shown = [render.quote(name, traits_of(name).books, result, records) for name, result in answers.items()]
     return render.answer({"quotes": shown})
 
 

@@ -11,10 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.allowance import Allowance
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
-from broker.core.request import NO_OPTIONS, Options, Request
+from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options, Request
 from broker.core.transfer import Mode, State
 from broker.core.units import MICROBITS_PER_BYTE, format_time
-from broker.desk.chains.vifi_chains import TAKES_TURNS, link_turns
+from broker.desk.chains.vifi_chains import link_turns
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
 from broker.desk.ground.command import Unkeyed
@@ -35,19 +35,14 @@ from broker.desk.planning.plan import (
     routed_links,
     routes,
 )
-from broker.planners import PLANNERS
-from broker.planners.signature import JointPlanner
+from broker.planners import traits_of
 from broker.store import transfers
 from broker.store.idempotency import Key
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
 
-JOINT = frozenset(name for name, planner in PLANNERS.items() if isinstance(planner, JointPlanner))
-
-
 # The most asks of one command that one transaction locks links for, and decides on.
 _MOST_AT_ONCE = 1000
-_FIXED_RATE = frozenset({"fbls", "spaghetti", "optimal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +59,7 @@ class Ask:
     not_before_us: int | None = None
     deadline_us: int | None = None
     priority: int = 0
-    planner: str = "vbls"
+    planner: str = DEFAULT_PLANNER
     project: str | None = None
     label: str | None = None
     hold: bool = False
@@ -161,13 +156,13 @@ class Admit:
         """The asks that the next transaction may decide on, at the most: what it locks is for these."""
         waiting = [index for index, result in enumerate(self.decided or repeat(None, len(self.asks))) if result is None]
         turn = waiting[: self.at_once]
-        together = {self.asks[index].planner for index in turn} & JOINT
+        together = {name for index in turn if traits_of(name := self.asks[index].planner).joint}
         return turn + [i for i in waiting[self.at_once :] if self.asks[i].planner in together and self.asks[i].after is None]
 
     def _planned_with(self, index: int) -> list[int]:
         """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
         ask = self.asks[index]
-        if ask.planner not in JOINT or ask.after is not None:
+        if not traits_of(ask.planner).joint or ask.after is not None:
             return [index]
         return [i for i, other in enumerate(self.asks) if other.planner == ask.planner and other.after is None]
 
@@ -198,7 +193,9 @@ class Admit:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
         if len(asks) > self.policy.most_together:
             detail = f"{asks[0].planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
-            advice = "send smaller batches, or book with vbls and have them planned together afterwards by POST /v1/plans"
+            advice = (
+                f"send smaller batches, or book with {DEFAULT_PLANNER} and have them planned together afterwards by POST /v1/plans"
+            )
             return [Problem("too-large", f"{detail}; {advice}", {"limit": self.policy.most_together})] * len(asks)
         results: dict[int, Transfer | Problem] = {}
         wanted: list[tuple[int, Mode, Request]] = []
@@ -228,7 +225,7 @@ class Admit:
                 batch.book(asks[index].id, verified.segments)
             else:
                 refusals.append((index, mode, request, verified))
-        if asks[0].planner == TAKES_TURNS:
+        if planner.traits.takes_turns:
             link_turns(list(admitted.values()), batch, self.policy.managed_margin_us)
         for transfer in admitted.values():
             batch.add(transfer, self.owner)
@@ -330,7 +327,7 @@ class Quote(Unkeyed):
         request = request_of(asked, mode, self.policy, network, batch.now_us)
         question = question_of(asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
-        for name in sorted(self.planners, key=lambda name: name in JOINT):  # those that may take all the time come last
+        for name in sorted(self.planners, key=lambda name: traits_of(name).joint):  # those that may take all the time come last
             if batch.spent():
                 answers[name] = Problem.out_of_budget("there was no time left to ask this planner")
                 continue
@@ -353,7 +350,9 @@ def asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[str] =
     alike: set[tuple[Any, ...]] = set()
     for ask in asks:
         not_before = max(ask.not_before_us or 0, replica.looked_us)
-        rates = _fixed_rates(ask, not_before) if not _FIXED_RATE.isdisjoint(planners or (ask.planner,)) else frozenset()
+        rates = (
+            _fixed_rates(ask, not_before) if any(traits_of(name).fixed_rate for name in planners or (ask.planner,)) else frozenset()
+        )
         key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
         if key not in alike:
             alike.add(key)
@@ -383,7 +382,7 @@ def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
     mode = mode_of(ask, batch.replica)
     if ask.after is None:
         # Those that take turns are chained where they meet (`turns`); the signal says how.
-        if ask.signal is not None and ask.planner != TAKES_TURNS:
+        if ask.signal is not None and not traits_of(ask.planner).takes_turns:
             raise Problem.of_field("signal", "says on what a successor begins; name its predecessor in `after`")
         return mode, ask
     predecessor = start_signals.predecessor_of(batch, ask.after, mode)

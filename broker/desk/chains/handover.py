@@ -21,12 +21,11 @@ from broker.desk.ground.batch import Batch, summary
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.planning.replan import Wanted, request_rest
+from broker.planners import traits_of
 from broker.store.transfers import Transfer
 
 # Of a long chain, more move up with the next end: everybody waits meanwhile.
 _MOST_MOVES = 16
-# It was asked to be late.
-_LATE = "alap"
 
 
 def settle(batch: Batch, noted: Iterable[tuple[str, int | None]], policy: Policy) -> None:
@@ -115,7 +114,7 @@ def _move_up(batch: Batch, successor: Transfer, policy: Policy) -> bool:
 def _shift_if_wanted(batch: Batch, successor: Transfer, policy: Policy, expected: bool = True) -> bool:
     notice = _notice_us(successor, policy, expected)
     earliest = max(batch.now_us + notice, successor.not_before_us, start_signals.earliest_us(batch, successor))
-    return successor.planner != _LATE and shift(batch, successor, earliest)
+    return not traits_of(successor.planner).late and shift(batch, successor, earliest)
 
 
 def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:

@@ -9,8 +9,6 @@ from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
 from broker.store.transfers import Transfer
 
-TAKES_TURNS = "vifi"
-
 
 def link_turns(planned: Sequence[Transfer], batch: Batch, margin_us: int) -> None:
     """Chain those of `planned` that agents send and that follow one another on a link within `margin_us`, or a slot of it.

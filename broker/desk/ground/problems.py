@@ -4,6 +4,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.core.request import DEFAULT_PLANNER
+
 TYPE_PREFIX = "https://bandwidth-broker.invalid/problems/"
 
 STATUS = {
@@ -71,5 +73,8 @@ class Problem(Exception):
     @classmethod
     def out_of_budget(cls, detail: str) -> "Problem":
         """Planning was given up."""
-        advice = "ask again, with fewer paths or with a simpler planner, or book with vbls and have it planned as a job by POST /v1/plans"
+        advice = (
+            f"ask again, with fewer paths or with a simpler planner, or book with {DEFAULT_PLANNER} and have it planned as a job"
+            " by POST /v1/plans"
+        )
         return cls("planning-budget", f"{detail}; nothing was booked: {advice}", {"retry_after_s": 2})

@@ -16,7 +16,7 @@ from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.ground.batch import Batch, NotLocked
 from broker.desk.ground.problems import Problem
 from broker.planners.offers import Binding, CounterOffer, binding, counter_offer
-from broker.planners.signature import JointPlanner, OutOfBudget, Planner
+from broker.planners.signature import OutOfBudget, Planner
 
 # An offer holds for a hundredth of the time that is asked about, within these bounds: for programs that ask again at once, and for people.
 _SHORTEST_US, _LONGEST_US = US_PER_S // 4, 30 * US_PER_S
@@ -72,7 +72,7 @@ def _offers(planner: Planner, request: Request, batch: Batch, question: Question
     found: list[dict[str, Any]] = []
     more: dict[str, Any] = {"counter_offers": found}
     try:
-        if not batch.may_offer(_COST_OF_A_SOLVER if isinstance(planner, JointPlanner) else 1):
+        if not batch.may_offer(_COST_OF_A_SOLVER if planner.traits.joint else 1):
             raise OutOfBudget
         for offer in _Bargain(planner, request, batch, question).offers():
             found.append(offer)

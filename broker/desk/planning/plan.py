@@ -16,8 +16,7 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Question, explained
 from broker.planners import PLANNERS
-from broker.planners.optimal import Optimal
-from broker.planners.signature import JointPlanner, Planner, candidate_routes
+from broker.planners.signature import JointPlanner, Planner, candidate_routes, is_joint, is_time_limited
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +37,14 @@ def planner_named(name: str) -> Planner:
 
 def joint_planner(name: str) -> JointPlanner:
     planner = PLANNERS[name]
-    assert isinstance(planner, JointPlanner)
+    assert is_joint(planner)
     return planner
 
 
 def booking_planner(name: str) -> Planner:
     """A planner whose plans can be booked. Raises Problem."""
     planner = planner_named(name)
-    if not planner.books:
+    if not planner.traits.books:
         detail = (
             f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
         )
@@ -71,7 +70,7 @@ def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
         answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
         if batch.answers.recording:
             batch.answers.plans[_key(planner, request)] = answer
-    return checked(request, answer, batch) if planner.books else answer
+    return checked(request, answer, batch) if planner.traits.books else answer
 
 
 def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
@@ -111,15 +110,15 @@ def _key(planner: Planner, request: Request) -> tuple[str, Request]:
 
 
 def _refuse_heavy(planner: Planner, number: int, batch: Batch) -> None:
-    if batch.may_go_elsewhere and (isinstance(planner, Optimal) or number > _FEW):
+    if batch.may_go_elsewhere and (planner.traits.time_limit or number > _FEW):
         raise Heavy
 
 
 def _equipped(planner: Planner, batch: Batch) -> Planner:
-    """Solvers run where nobody waits. Without one, `optimal` is still as good as the list planners."""
-    if not isinstance(planner, Optimal):
+    """Searches run where nobody waits."""
+    if not is_time_limited(planner):
         return planner
-    return replace(planner, time_limit_s=_SOLVER_S if batch.answers.recording else 0.0, cancelled=batch.spent)
+    return planner.within(_SOLVER_S if batch.answers.recording else 0.0, batch.spent)
 
 
 def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:

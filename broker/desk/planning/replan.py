@@ -18,9 +18,8 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Changes, Question
 from broker.desk.planning.plan import booking_planner, plan_or_refuse, routed_links, routes
+from broker.planners import REPLANNER
 from broker.store.transfers import Transfer
-
-REST_PLANNER = "vbls"
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ def book_rest(
     """
     wanted = Wanted.of(transfer)
     # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
-    wanted.planner = REST_PLANNER
+    wanted.planner = REPLANNER
     if ceiling_bps:
         paths = routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
         ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])

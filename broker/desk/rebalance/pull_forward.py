@@ -3,8 +3,8 @@
 
 The desk tells on which links more is free. Transfers that wait and could take these links are planned anew, best effort last, the more
 important ones first, then the older ones; a new plan is kept only if it finishes strictly earlier, so nobody ever loses by it. What was
-promised stays promised: `promised_us` and the deadline are as they were, the plan is merely better than the promise. Planners that were
-asked for lateness or for one steady rate (`alap`, `spaghetti`), or for what is best for many together (`optimal`), are left alone.
+promised stays promised: `promised_us` and the deadline are as they were, the plan is merely better than the promise. Planners that are not
+eager (they are asked for lateness, for one steady rate, or for what is best for many together) are left alone.
 
 A transfer that is pulled forward frees what it had, for the next round. It cannot go on for ever: every change makes a finish earlier, and
 one message of the desk is worth `_MOST_ROUNDS` rounds of queries at most. What a round frees itself is not news to the desk's listener.
@@ -29,6 +29,7 @@ from broker.desk.ground.replica import Replica, given_back
 from broker.desk.planning.plan import routes
 from broker.desk.planning.replan import Wanted, lead_of, plan_rest, plannable_links
 from broker.desk.service.desk import Desk
+from broker.planners import PLANNERS, traits_of
 from broker.store import forward
 from broker.store.session import Database, DatabaseAway
 from broker.store.transfers import Transfer
@@ -36,9 +37,6 @@ from broker.store.transfers import Transfer
 log = logging.getLogger(__name__)
 
 ACTOR = "pull-forward"
-
-# The planners of which an early finish was asked.
-EAGER = frozenset({"vbls", "fbls", "vifi"})
 
 _MOST_ROUNDS = 4
 # Everybody waits while a command decides: some milliseconds for so many.
@@ -87,7 +85,7 @@ class PullForward(Unkeyed):
         return Pulled(pulled, frozenset(given_back(batch.journal.done[first:])))
 
     def _waits(self, transfer: Transfer, now_us: int) -> bool:
-        if not can_move(transfer) or transfer.planner not in EAGER:
+        if not can_move(transfer) or not traits_of(transfer.planner).eager:
             return False
         if self.begun and transfer.state is State.ACTIVE:
             return True
@@ -113,6 +111,11 @@ class PullForward(Unkeyed):
             transfer.reason = None  # whatever slowed it down: the promise is kept after all
         batch.change(transfer, ACTOR, "transfer.pulled_forward", shown)
         return True
+
+
+def eager_planners() -> list[str]:
+    """The names of those of which an early finish is asked."""
+    return [name for name, planner in PLANNERS.items() if planner.traits.eager]
 
 
 def notice(transfer: Transfer, policy: Policy) -> int:
@@ -200,14 +203,16 @@ class Puller:
         """The next transfers that could take one of the links."""
         after = self._clock() + (0 if self._begun else policy.managed_lead_us)
         async with self._database.transaction() as connection:
-            waiting = await forward.ends(connection, EAGER, after, begun=self._begun)
+            waiting = await forward.ends(connection, eager_planners(), after, begun=self._begun)
         between = []
         for pair in waiting:
             if _takes(desk.replica, pair, links):
                 between.append(pair)
             await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
         async with self._database.transaction() as connection:
-            return await forward.candidates(connection, between, links, EAGER, after, place, self._candidates, begun=self._begun)
+            return await forward.candidates(
+                connection, between, links, eager_planners(), after, place, self._candidates, begun=self._begun
+            )
 
 
 def _takes(replica: Replica, pair: forward.Ends, links: set[str]) -> bool:

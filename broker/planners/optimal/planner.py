@@ -18,7 +18,7 @@ from broker.planners.optimal.most import serve_most
 from broker.planners.optimal.reasons import explain
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Solver
-from broker.planners.signature import Calendars, Task, candidates
+from broker.planners.signature import Calendars, Spent, Task, Traits, candidates
 from broker.planners.spaghetti import even_rate
 
 DEFAULT_TIME_LIMIT_S = 30.0
@@ -78,11 +78,14 @@ class Optimal:
     cancelled: Callable[[], bool] | None = None
 
     name = "optimal"
-    books = True
+    traits = Traits(joint=True, fixed_rate=True, time_limit=True)  # it tries the plans of fbls and spaghetti, too
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
             raise ValueError(f"objective {self.objective!r} is not one of {', '.join(OBJECTIVES)}")
+
+    def within(self, time_limit_s: float, spent: Spent) -> "Optimal":
+        return replace(self, time_limit_s=time_limit_s, cancelled=spent)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  rows are always few
         return self.plan_together([request], network, calendars)[0]

@@ -2388,6 +2388,31 @@ export interface components {
              * @description those of one batch are planned together
              */
             joint: boolean;
+            /**
+             * Eager
+             * @description an early finish is asked of it: what waits is planned anew when something comes free
+             */
+            eager: boolean;
+            /**
+             * Late
+             * @description lateness is asked of it: its plans never move earlier
+             */
+            late: boolean;
+            /**
+             * Fixed Rate
+             * @description it makes, or tries, plans of one rate throughout
+             */
+            fixed_rate: boolean;
+            /**
+             * Takes Turns
+             * @description those of one batch follow one another, chained by start signals where two meet
+             */
+            takes_turns: boolean;
+            /**
+             * Time Limit
+             * @description its search may take any time: it is given a limit and runs where nobody waits
+             */
+            time_limit: boolean;
             /** Default */
             default: boolean;
         };
