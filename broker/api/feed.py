@@ -8,7 +8,6 @@ what it was told has missed something, hears of that, and goes on from the table
 import asyncio
 from collections import Counter, deque
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -99,8 +98,7 @@ class Listener:
 
     async def heard(self, timeout_s: float) -> list[Heard]:
         """What has come since the last call; after `timeout_s`, or when there is something else to look at, perhaps nothing."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._ready.wait(), timeout_s)
+        await sse.set_or_late(self._ready, timeout_s)
         self._ready.clear()
         found = list(self._unread)
         self._unread.clear()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from broker.api.sse import heartbeat_s
+from broker.api.sse import heartbeat_s, set_or_late
 from broker.api.wakeups import Wakeups, host_topic
 from broker.desk.ground.problems import Problem
 from broker.store import hosts
@@ -51,8 +51,7 @@ class Revisions:
         """The revision as it is and whenever it has changed; None after a while without."""
         told = -1
         while not self._closing:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(agent.ready.wait(), heartbeat_s())
+            await set_or_late(agent.ready, heartbeat_s())
             agent.ready.clear()
             if self._closing:
                 return

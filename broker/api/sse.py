@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Server-sent events: the text format, and the headers that keep proxies from holding them back."""
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
 
@@ -16,7 +17,16 @@ def heartbeat_s() -> float:
 
     Thousands of streams that were opened together must not all be written to in the same moment, for whoever asks then waits for them.
     """
-    return HEARTBEAT_S * random.uniform(0.5, 1.0)  # noqa: S311 (nothing secret hangs on it)
+    return HEARTBEAT_S * random.uniform(0.8, 1.0)  # noqa: S311 (nothing secret hangs on it)
+
+
+async def set_or_late(event: asyncio.Event, timeout_s: float) -> None:
+    """Wait for the event, which is set at the latest after so long. `asyncio.wait_for` would make a task of each of thousands of waits."""
+    timer = asyncio.get_running_loop().call_later(timeout_s, event.set)
+    try:
+        await event.wait()
+    finally:
+        timer.cancel()
 
 
 def message(data: str, event: str | None = None, event_id: str | None = None) -> str:
