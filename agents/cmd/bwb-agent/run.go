@@ -11,6 +11,7 @@ import (
 
 	"bandwidthbroker/agents/internal/agent"
 	"bandwidthbroker/agents/internal/agentstate"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/observe"
 )
 
@@ -95,7 +96,7 @@ A configuration file has the flags as keys:
 	flags.DurationVar(&cfg.GuardLimit, "guard-limit", 10*time.Millisecond, "most that booked steps are kept away from for the clock's error")
 	flags.StringVar(&cfg.LocalGroup, "local-group", "", "`group` whose members may have their commands paced (bwb run); default: this user alone")
 	flags.Var((*mechanisms)(&cfg.Mechanisms), "mechanism",
-		"rate `mechanisms` for transfers that leave it open, the preferred first: pacing, htb, fq, window, userland (default pacing)")
+		"rate `mechanisms` for transfers that leave it open, the preferred first: "+mechanism.JoinNames(mechanism.Known.Names())+" (default pacing)")
 	cfg.Observe, _ = observe.ParseRules(observe.DefaultRules)
 	flags.Var((*observed)(&cfg.Observe), "observe",
 		"packets that observed transfers may be made of, as [PORTS>]ADDRESS[:PORTS], several with commas: ADDRESS is peer, an IP address or a prefix; none: nothing")

@@ -21,7 +21,7 @@ func (a *Agent) probeMechanisms() {
 	if len(prefer) == 0 {
 		prefer = []mechanism.Name{mechanism.Pacing}
 	}
-	a.mechanisms = mechanism.Probe(prefer, means)
+	a.mechanisms = mechanism.Known.Probe(prefer, means)
 	for _, r := range a.mechanisms.Reports() {
 		a.log.Debug("mechanism", "name", r.Name, "available", r.Available, "reason", r.Reason)
 	}

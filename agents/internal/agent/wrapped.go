@@ -73,7 +73,7 @@ func (w *wrapped) join(line *local.Line, pid int, began bool) *local.Refusal {
 	if w.stopped {
 		return &local.Refusal{Code: "ended", Detail: "the transfer is no longer wanted"}
 	}
-	chosen, err := w.agent.foreignMechanism(w.orders.Mechanism)
+	chosen, err := w.agent.mechanisms.ChooseForeign(w.orders.Mechanism)
 	if err != nil {
 		return &local.Refusal{Code: failure.MechanismUnavailable, Detail: err.Error()}
 	}
@@ -88,24 +88,6 @@ func (w *wrapped) join(line *local.Line, pid int, began bool) *local.Refusal {
 		w.push()
 	}
 	return nil
-}
-
-// foreignMechanism chooses among those that can hold the sockets of others: the one asked for, or the first that this host
-// prefers.
-func (a *Agent) foreignMechanism(asked mechanism.Name) (mechanism.Name, error) {
-	candidates, err := a.mechanisms.Candidates(asked)
-	if err != nil {
-		return "", err
-	}
-	for _, name := range candidates {
-		if name != mechanism.Userland {
-			return name, nil
-		}
-	}
-	if asked == "" {
-		return mechanism.Pacing, nil // this host prefers userland for its own sending: nobody said what for others
-	}
-	return "", &mechanism.Unavailable{Name: asked, Reason: "it slows the agent's own writes, and a command writes for itself"}
 }
 
 // push sends the orders as they are. w.mu is held.

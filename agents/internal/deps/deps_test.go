@@ -29,7 +29,7 @@ var rules = []struct {
 		"internal/mechanism", "internal/wirerate",
 	}, []string{"net/http"}},
 	{"internal/mechanism", "it holds sockets, of whoever; what it needs of traffic control is given to it, so that a sender does not reach netlink", []string{
-		"internal/schedule", "internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
+		"internal/pacer", "internal/schedule", "internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
 	}, []string{"net", "net/http"}},
 	{"internal/tcpsock", "options of sockets: it knows no transfers", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
 	{"internal/signal", "who may send is decided with time and randomness as arguments, explored without a sleep: no clock, no I/O", nil, []string{"time", "os", "net", "crypto/rand"}},

@@ -37,7 +37,7 @@ type clamp struct {
 // late is by how much a writer may be woken too late for the window to stay full.
 const late int64 = 5_000 // µs
 
-func newBuffer() Limiter { return &buffer{} }
+func newBuffer(Means, string) Limiter { return &buffer{} }
 
 func (b *buffer) Name() Name { return Window }
 

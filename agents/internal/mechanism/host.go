@@ -4,30 +4,16 @@ package mechanism
 
 import (
 	"fmt"
-	"net/netip"
+	"slices"
 	"strings"
 )
 
-// All are the mechanisms in the order in which they are shown.
-var All = []Name{Pacing, HTB, FQ, Window, Userland}
-
-// Classes is what `htb` needs of the host's traffic control; package agent makes it of tclinux.Shaper.
-type Classes interface {
-	// Hold keeps a class of HTB for an owner on the way to an address, at a rate with all headers, and answers what goes
-	// into SO_PRIORITY of its sockets, and the rate that the kernel, read back, now holds to.
-	Hold(owner string, to netip.Addr, wireBps int64) (priority uint32, heldBps int64, err error)
-	// Release removes the class.
-	Release(owner string) error
-	// LinkHeader is how many bytes the device on the way to an address puts in front of every packet.
-	LinkHeader(to netip.Addr) (int, error)
-}
-
 // Host is what this host can do, found out once at start, and what it prefers.
 type Host struct {
-	reports []Report
+	table   Table
+	reports []Report // one for each row of the table
 	prefer  []Name
-	classes Classes
-	fq      func(to netip.Addr) error // nil: the way to an address leads through fq
+	means   Means
 }
 
 // Unavailable says why this host cannot use a mechanism.
@@ -36,6 +22,7 @@ type Unavailable struct {
 	Reason string
 }
 
+// Error implements error.
 func (e *Unavailable) Error() string { return fmt.Sprintf("mechanism %s: %s", e.Name, e.Reason) }
 
 // Reports say of every mechanism whether it can be used here.
@@ -74,48 +61,63 @@ func (h *Host) Choose(asked Name) (Name, error) {
 	return names[0], nil
 }
 
-func (h *Host) usable(name Name) (reason string, ok bool) {
-	for _, r := range h.reports {
-		if r.Name == name {
-			return r.Reason, r.Available
+// ChooseForeign is the first candidate that can hold sockets of another process, or pacing where the assignment leaves it
+// open and this host prefers only mechanisms that cannot: that preference is about its own sending.
+func (h *Host) ChooseForeign(asked Name) (Name, error) {
+	names, err := h.Candidates(asked)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		if m, _ := h.table.find(name); m.Foreign != nil {
+			return name, nil
 		}
 	}
-	return "not known to this agent", false
+	if asked == "" {
+		return Pacing, nil
+	}
+	return "", ownOnly(asked)
 }
 
-// Limiter holds this process's own sockets of a transfer: it may say in Room how much they may write.
-func (h *Host) Limiter(asked Name, transfer string) (Limiter, error) {
+func ownOnly(name Name) error {
+	return &Unavailable{name, "it slows the agent's own writes, and a command writes for itself"}
+}
+
+func (h *Host) usable(name Name) (reason string, ok bool) {
+	i := slices.IndexFunc(h.reports, func(r Report) bool { return r.Name == name })
+	if i < 0 {
+		return "not known to this agent", false
+	}
+	return h.reports[i].Reason, h.reports[i].Available
+}
+
+// Own makes the limiter for this process's own sockets of a transfer; it may be a SendWindow. The error is an *Unavailable.
+func (h *Host) Own(asked Name, transfer string) (Limiter, error) {
 	name, err := h.Choose(asked)
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case HTB:
-		return newHTB(h.classes, transfer), nil
-	case FQ:
-		return newFQ(h.fq), nil
-	case Window:
-		return newWindow(), nil
-	case Userland:
-		return newUserland(), nil
-	}
-	return NewPacing(), nil
+	m, _ := h.table.find(name)
+	return m.Own(h.means, transfer), nil
 }
 
-// Foreign holds sockets of another process, which writes when it likes. `userland` cannot: the token bucket would have to
-// be in the writer.
+// Foreign makes the limiter for sockets of another process, which writes when it likes. The error is an *Unavailable.
 func (h *Host) Foreign(asked Name, transfer string) (Limiter, error) {
 	name, err := h.Choose(asked)
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case Userland:
-		return nil, &Unavailable{name, "not possible for sockets of another process: its token bucket is in the sender"}
-	case Window:
-		return newBuffer(), nil
+	m, _ := h.table.find(name)
+	if m.Foreign == nil {
+		return nil, ownOnly(name)
 	}
-	return h.Limiter(name, transfer)
+	return m.Foreign(h.means, transfer), nil
+}
+
+// LookaheadUs is how far ahead of the booking a sender may write that is held by a mechanism, in µs.
+func (h *Host) LookaheadUs(name Name) int64 {
+	m, _ := h.table.find(name)
+	return m.LookaheadUs
 }
 
 // ParseNames reads a list of preferences, as in --mechanism pacing,htb.
@@ -123,19 +125,19 @@ func ParseNames(text string) ([]Name, error) {
 	var names []Name
 	for part := range strings.SplitSeq(text, ",") {
 		name := Name(strings.TrimSpace(part))
-		if !known(name) {
-			return nil, fmt.Errorf("%q is no rate mechanism: want some of pacing, htb, fq, window, userland, the preferred first", string(name))
+		if _, ok := Known.find(name); !ok {
+			return nil, fmt.Errorf("%q is no rate mechanism: want some of %s, the preferred first", string(name), JoinNames(Known.Names()))
 		}
 		names = append(names, name)
 	}
 	return names, nil
 }
 
-func known(name Name) bool {
-	for _, n := range All {
-		if n == name {
-			return true
-		}
+// JoinNames writes names as in "pacing, htb".
+func JoinNames(names []Name) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
 	}
-	return false
+	return strings.Join(texts, ", ")
 }

@@ -3,7 +3,9 @@
 package mechanism
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +13,20 @@ import (
 	"bandwidthbroker/agents/internal/tcpsock"
 	"bandwidthbroker/agents/internal/wirerate"
 )
+
+// HTB is a class of the HTB qdisc: a kernel timer with a token bucket.
+const HTB Name = "htb"
+
+// Classes is what HTB needs of the host's traffic control; package agent makes it of tclinux.Shaper.
+type Classes interface {
+	// Hold keeps a class of HTB for an owner on the way to an address, at a rate with all headers. It returns what goes
+	// into SO_PRIORITY of its sockets, and the rate that the kernel, read back, now holds to.
+	Hold(owner string, to netip.Addr, wireBps int64) (priority uint32, heldBps int64, err error)
+	// Release removes the class.
+	Release(owner string) error
+	// LinkHeader is how many bytes the device on the way to an address puts in front of every packet.
+	LinkHeader(to netip.Addr) (int, error)
+}
 
 // htb holds all sockets of a transfer in one class of the HTB qdisc, which they name in SO_PRIORITY (RR-6205, section
 // 2.1.3, "kernel timer"). HTB counts packets with all headers.
@@ -25,8 +41,15 @@ type htb struct {
 	lookAt   int64 // µs, of the next look at what the kernel holds
 }
 
-func newHTB(classes Classes, transfer string) Limiter {
-	return &htb{classes: classes, transfer: transfer}
+func newHTB(means Means, transfer string) Limiter {
+	return &htb{classes: means.Classes, transfer: transfer}
+}
+
+func probeHTB(means Means) error {
+	if means.Classes == nil && means.NoClasses == nil {
+		return errors.New("this process does not shape")
+	}
+	return means.NoClasses
 }
 
 func (h *htb) Name() Name { return HTB }

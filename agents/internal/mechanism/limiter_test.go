@@ -134,7 +134,7 @@ func TestHTBTriesAgainWhatFailed(t *testing.T) {
 		t.Skip("SKIPPED, htb was not tried on sockets: SO_PRIORITY above 6 needs CAP_NET_ADMIN; run as root")
 	}
 	tc := &classes{}
-	h, err := mechanism.Probe([]mechanism.Name{mechanism.HTB}, mechanism.Means{Classes: tc}).Limiter("", "tr_1")
+	h, err := mechanism.Known.Probe([]mechanism.Name{mechanism.HTB}, mechanism.Means{Classes: tc}).Own("", "tr_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestHTBCountsHeaders(t *testing.T) {
 		t.Skip("SKIPPED, htb was not tried on sockets: SO_PRIORITY above 6 needs CAP_NET_ADMIN; run as root")
 	}
 	tc := &classes{}
-	h, err := mechanism.Probe([]mechanism.Name{mechanism.HTB}, mechanism.Means{Classes: tc}).Limiter("", "tr_1")
+	h, err := mechanism.Known.Probe([]mechanism.Name{mechanism.HTB}, mechanism.Means{Classes: tc}).Own("", "tr_1")
 	if err != nil || h.Name() != mechanism.HTB {
 		t.Fatal(h, err)
 	}
@@ -212,7 +212,7 @@ func TestHTBCountsHeaders(t *testing.T) {
 func TestWhatAHostChooses(t *testing.T) {
 	none := errors.New("it needs CAP_NET_ADMIN")
 	means := mechanism.Means{NoClasses: none, NoFQ: errors.New("no device has fq")}
-	host := mechanism.Probe([]mechanism.Name{mechanism.HTB, mechanism.Pacing}, means)
+	host := mechanism.Known.Probe([]mechanism.Name{mechanism.HTB, mechanism.Pacing}, means)
 	reasons := map[mechanism.Name]string{}
 	for _, r := range host.Reports() {
 		if r.Available != (r.Reason == "") {
@@ -220,7 +220,7 @@ func TestWhatAHostChooses(t *testing.T) {
 		}
 		reasons[r.Name] = r.Reason
 	}
-	if len(reasons) != len(mechanism.All) || reasons[mechanism.HTB] != none.Error() || reasons[mechanism.FQ] != "no device has fq" ||
+	if len(reasons) != len(mechanism.Known) || reasons[mechanism.HTB] != none.Error() || reasons[mechanism.FQ] != "no device has fq" ||
 		reasons[mechanism.Pacing]+reasons[mechanism.Window]+reasons[mechanism.Userland] != "" {
 		t.Errorf("%v", reasons)
 	}
@@ -228,17 +228,17 @@ func TestWhatAHostChooses(t *testing.T) {
 		if got, err := host.Choose(asked); got != want || err != nil {
 			t.Errorf("asked for %q it takes %q, %v", asked, got, err)
 		}
-		if l, err := host.Limiter(asked, "tr_1"); err != nil || l.Name() != want {
+		if l, err := host.Own(asked, "tr_1"); err != nil || l.Name() != want {
 			t.Errorf("asked for %q it makes %v, %v", asked, l, err)
 		}
 	}
 	var lacks *mechanism.Unavailable
 	for _, asked := range []mechanism.Name{"htb", "fq", "magic"} {
-		if got, err := host.Limiter(asked, "tr_1"); !errors.As(err, &lacks) {
+		if got, err := host.Own(asked, "tr_1"); !errors.As(err, &lacks) {
 			t.Errorf("asked for %q it makes %v, %v", asked, got, err)
 		}
 	}
-	if _, err := mechanism.Probe([]mechanism.Name{"htb"}, means).Choose(""); !errors.As(err, &lacks) || !strings.Contains(err.Error(), none.Error()) {
+	if _, err := mechanism.Known.Probe([]mechanism.Name{"htb"}, means).Choose(""); !errors.As(err, &lacks) || !strings.Contains(err.Error(), none.Error()) {
 		t.Errorf("a host that prefers only what it lacks: %v", err)
 	}
 	if _, err := host.Foreign("userland", "tr_1"); !errors.As(err, &lacks) {
@@ -260,7 +260,7 @@ func TestNames(t *testing.T) {
 
 // A writer that knows nothing of rates, held from outside by its send buffer.
 func TestABufferHoldsAnotherWriter(t *testing.T) {
-	l, err := mechanism.Probe([]mechanism.Name{mechanism.Window}, mechanism.Means{}).Foreign("", "tr_1")
+	l, err := mechanism.Known.Probe([]mechanism.Name{mechanism.Window}, mechanism.Means{}).Foreign("", "tr_1")
 	if err != nil || l.Name() != mechanism.Window {
 		t.Fatal(l, err)
 	}

@@ -12,14 +12,6 @@ import (
 // Name is how the API calls a mechanism.
 type Name string
 
-const (
-	Pacing   Name = "pacing"   // SO_MAX_PACING_RATE: every packet has its time; needs no privilege and no qdisc
-	HTB      Name = "htb"      // a class of the HTB qdisc: kernel timer, token bucket
-	FQ       Name = "fq"       // pacing, carried out by the fq qdisc
-	Window   Name = "window"   // no more in flight than rate x round-trip time
-	Userland Name = "userland" // a token bucket in the sender's own process
-)
-
 // Report says of one mechanism whether this host can use it, and if not, why.
 type Report struct {
 	Name      Name   `json:"name"`

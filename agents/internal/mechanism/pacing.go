@@ -30,8 +30,30 @@ type stream struct {
 	heldBps int64  // as the kernel said; -1 before it was asked
 }
 
+// Pacing is SO_MAX_PACING_RATE: every packet has its time. It needs no privilege and no qdisc.
+const Pacing Name = "pacing"
+
 // NewPacing makes the limiter that needs neither privileges nor a qdisc.
 func NewPacing() Limiter { return &pacing{name: Pacing} }
+
+func ownPacing(Means, string) Limiter { return NewPacing() }
+
+// probePacing sets a rate beyond 32 bits and reads it back.
+func probePacing(Means) error {
+	return probe(func(fd int) error {
+		const want = 80_000_000_000
+		held, err := tcpsock.SetPacingRate(fd, want)
+		switch {
+		case errors.Is(err, unix.ENOPROTOOPT):
+			return errors.New("the kernel has no SO_MAX_PACING_RATE (Linux 3.13)")
+		case err != nil:
+			return err
+		case held != want:
+			return fmt.Errorf("the kernel keeps pacing rates in 32 bits (before Linux 4.20): %d bit/s became %d", int64(want), held)
+		}
+		return nil
+	})
+}
 
 func (p *pacing) Name() Name { return p.name }
 

@@ -4,13 +4,12 @@ package mechanism
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
-
-	"bandwidthbroker/agents/internal/tcpsock"
 )
+
+var errUnimplemented = errors.New("this agent does not implement it")
 
 // Means are what a host has for the mechanisms that need more than a socket.
 type Means struct {
@@ -23,57 +22,7 @@ type Means struct {
 	NoFQ error
 }
 
-// Probe tries out what this host can do. prefer must not be empty.
-func Probe(prefer []Name, means Means) *Host {
-	h := &Host{prefer: prefer, classes: means.Classes, fq: means.FQ}
-	pacing := probePacing()
-	reasons := map[Name]error{
-		Pacing: pacing, HTB: means.NoClasses, FQ: errors.Join(means.NoFQ, pacing), Window: probeWindow(), Userland: nil,
-	}
-	if means.Classes == nil && means.NoClasses == nil {
-		reasons[HTB] = errors.New("this process does not shape")
-	}
-	if means.FQ == nil && means.NoFQ == nil {
-		reasons[FQ] = errors.New("this process does not look at qdiscs")
-	}
-	for _, name := range All {
-		r := Report{Name: name, Available: reasons[name] == nil}
-		if !r.Available {
-			r.Reason = reasons[name].Error()
-		}
-		h.reports = append(h.reports, r)
-	}
-	return h
-}
-
-// probePacing sets a rate beyond 32 bits and reads it back.
-func probePacing() error {
-	return probe(func(fd int) error {
-		const want = 80_000_000_000
-		held, err := tcpsock.SetPacingRate(fd, want)
-		switch {
-		case errors.Is(err, unix.ENOPROTOOPT):
-			return errors.New("the kernel has no SO_MAX_PACING_RATE (Linux 3.13)")
-		case err != nil:
-			return err
-		case held != want:
-			return fmt.Errorf("the kernel keeps pacing rates in 32 bits (before Linux 4.20): %d bit/s became %d", int64(want), held)
-		}
-		return nil
-	})
-}
-
-// probeWindow: acknowledgements must be counted by the kernel.
-func probeWindow() error {
-	return probe(func(fd int) error {
-		_, err := tcpsock.Info(fd)
-		if err == nil {
-			_, _, err = tcpsock.SendQueue(fd)
-		}
-		return err
-	})
-}
-
+// probe calls f with a TCP socket that is not connected.
 func probe(f func(fd int) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

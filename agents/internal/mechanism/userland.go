@@ -4,11 +4,16 @@ package mechanism
 
 import "bandwidthbroker/agents/internal/tcpsock"
 
+// Userland is a token bucket in the sender's own process.
+const Userland Name = "userland"
+
 // userland leaves everything to the token bucket in the sender (package pacer): the kernel sends what it is given at once
 // (RR-6205, section 2.1.1, "userland timer").
 type userland struct{}
 
-func newUserland() Limiter { return userland{} }
+func newUserland(Means, string) Limiter { return userland{} }
+
+func probeUserland(Means) error { return nil }
 
 func (userland) Name() Name { return Userland }
 

@@ -8,14 +8,17 @@ import (
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
-// Gate is a limiter that holds its own process's writer back instead of the kernel.
-type Gate interface {
+// Window lets no more be in flight than rate x round-trip time.
+const Window Name = "window"
+
+// SendWindow is a Limiter that holds its own process's writer back instead of the kernel.
+type SendWindow interface {
 	// Room is how many bytes may follow what was written at an instant (µs), and when to ask again if they are too few.
-	Room(now int64, a Account) (bytes, askAt int64, err error)
+	Room(now int64, b Budget) (bytes, askAt int64, err error)
 }
 
-// Account is what a gate needs to know of the booking.
-type Account struct {
+// Budget is what a send window needs to know of the booking.
+type Budget struct {
 	RateBps int64                    // booked now
 	InHand  int64                    // bytes that may be written by the booking, negative when it is overdrawn
 	Ahead   int64                    // the most that InHand is
@@ -31,7 +34,18 @@ type window struct {
 	control control
 }
 
-func newWindow() Limiter { return &window{} }
+func newWindow(Means, string) Limiter { return &window{} }
+
+// probeWindow: acknowledgements must be counted by the kernel.
+func probeWindow(Means) error {
+	return probe(func(fd int) error {
+		_, err := tcpsock.Info(fd)
+		if err == nil {
+			_, _, err = tcpsock.SendQueue(fd)
+		}
+		return err
+	})
+}
 
 func (w *window) Name() Name { return Window }
 
@@ -60,7 +74,7 @@ func (w *window) Balance(int64) error { return nil }
 func (w *window) Close() error { return nil }
 
 // Room asks the kernel how much is acknowledged.
-func (w *window) Room(now int64, a Account) (bytes, askAt int64, err error) {
+func (w *window) Room(now int64, b Budget) (bytes, askAt int64, err error) {
 	var queued, rtt, mss int64
 	err = withFD(w.socket, func(fd int) error {
 		info, err := tcpsock.Info(fd)
@@ -75,7 +89,7 @@ func (w *window) Room(now int64, a Account) (bytes, askAt int64, err error) {
 		return 0, 0, err
 	}
 	rtt = max(rtt, 1)
-	bytes = w.control.size(now, rtt, mss, a) - queued
+	bytes = w.control.size(now, rtt, mss, b) - queued
 	return bytes, now + askAfter(rtt), nil
 }
 
@@ -101,13 +115,13 @@ const (
 )
 
 // size is the window in bytes: at least two segments, for one would wait for the delayed acknowledgement.
-func (c *control) size(now, rtt, mss int64, a Account) int64 {
+func (c *control) size(now, rtt, mss int64, b Budget) int64 {
 	speed := min(fastest, perRTT*1e6/float64(rtt))
-	nominal := float64(a.Lately(rtt + waking))
+	nominal := float64(b.Lately(rtt + waking))
 	// Seconds by which the account is less used than half; bounded by the account itself on both sides.
 	var behind float64
-	if a.RateBps > 0 {
-		behind = float64(a.InHand-a.Ahead/2) * 8 / float64(a.RateBps)
+	if b.RateBps > 0 {
+		behind = float64(b.InHand-b.Ahead/2) * 8 / float64(b.RateBps)
 	}
 	if step := float64(now-c.at) / 1e6; c.at != 0 && step < 1 {
 		c.integral += speed * speed * behind * step

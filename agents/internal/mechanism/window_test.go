@@ -73,8 +73,8 @@ func TestTheWindowFollowsAHostThatIsBusyNowAndThen(t *testing.T) {
 	}
 }
 
-func account(p *pacer.Pacer, now int64, d pacer.Decision) Account {
-	return Account{d.RateBps, d.InHand, d.Ahead, func(micros int64) int64 { return p.Lately(now, micros) }}
+func budget(p *pacer.Pacer, now int64, d pacer.Decision) Budget {
+	return Budget{d.RateBps, d.InHand, d.Ahead, func(micros int64) int64 { return p.Lately(now, micros) }}
 }
 
 func segment(t *testing.T, rtt, rate int64, wakes func(now int64) int64) {
@@ -99,7 +99,7 @@ func segment(t *testing.T, rtt, rate int64, wakes func(now int64) int64) {
 		if now < begin+2_000_000 {
 			carried[-1] = wrote
 		}
-		room := c.size(now, w.smoothed, pacer.Ethernet, account(p, now, d)) - w.flight
+		room := c.size(now, w.smoothed, pacer.Ethernet, budget(p, now, d)) - w.flight
 		n := min(d.Write, d.Quantum, room)
 		asked++
 		if d.Write > 0 && n < min(2*pacer.Ethernet, d.Quantum) {
@@ -135,13 +135,13 @@ func TestTheWindowStaysBounded(t *testing.T) {
 	nominal := float64(lately(10_000 + waking))
 	for _, inHand := range []int64{1 << 40, -(1 << 40)} {
 		for now := int64(1); now < 60_000_000; now += 10_000 {
-			got := float64(c.size(now, 10_000, pacer.Ethernet, Account{rate, inHand, 250_000, lately}))
+			got := float64(c.size(now, 10_000, pacer.Ethernet, Budget{rate, inHand, 250_000, lately}))
 			if got > nominal*largest+1 || got < nominal*least-1 {
 				t.Fatalf("%.0f bytes, rate x RTT is %.0f", got, nominal)
 			}
 		}
 	}
-	if got := c.size(1, 100, 1448, Account{rate, 0, 1000, func(int64) int64 { return 0 }}); got < 2*1448 {
+	if got := c.size(1, 100, 1448, Budget{rate, 0, 1000, func(int64) int64 { return 0 }}); got < 2*1448 {
 		t.Errorf("a window of %d bytes waits for delayed acknowledgements", got)
 	}
 }

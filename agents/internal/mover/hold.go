@@ -16,21 +16,10 @@ import (
 type Mechanisms interface {
 	// Candidates are the mechanisms to try, the best first.
 	Candidates(asked mechanism.Name) ([]mechanism.Name, error)
-	Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error)
-}
-
-// plain is a host of which nothing is known: pacing needs nothing.
-type plain struct{}
-
-func (plain) Candidates(asked mechanism.Name) ([]mechanism.Name, error) {
-	if asked != "" && asked != mechanism.Pacing {
-		return nil, &mechanism.Unavailable{Name: asked, Reason: "this process has nothing but pacing"}
-	}
-	return []mechanism.Name{mechanism.Pacing}, nil
-}
-
-func (plain) Limiter(mechanism.Name, string) (mechanism.Limiter, error) {
-	return mechanism.NewPacing(), nil
+	// Own makes the limiter for this process's own sockets.
+	Own(name mechanism.Name, transfer string) (mechanism.Limiter, error)
+	// LookaheadUs is how far ahead of the booking a sender may write that a mechanism holds.
+	LookaheadUs(name mechanism.Name) int64
 }
 
 // holdBy has the connection held by what the orders ask for. Another mechanism than before takes over before the old one lets
@@ -63,7 +52,7 @@ func (t *transmission) holdBy(asked mechanism.Name) error {
 
 // begin lets one more mechanism hold the connection.
 func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
-	made, err := t.mechanisms.Limiter(name, t.orders.Transfer)
+	made, err := t.mechanisms.Own(name, t.orders.Transfer)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +107,7 @@ const jumbo int64 = 8_948
 
 // style is how far the account may run ahead so that it is the mechanism that shapes.
 func (t *transmission) style() pacer.Style {
-	s := pacer.Style{Lookahead: pacer.Queued, Packet: pacer.Ethernet}
-	switch t.limiter.Name() {
-	case mechanism.Userland:
-		s.Lookahead = pacer.Immediate
-	case mechanism.Window:
-		s.Lookahead = pacer.Clocked
-	}
+	s := pacer.Style{Lookahead: t.mechanisms.LookaheadUs(t.limiter.Name()), Packet: pacer.Ethernet}
 	if info, err := t.link.tcp.Info(); err == nil && info.Snd_mss > 0 {
 		s.Packet = min(int64(info.Snd_mss), jumbo)
 	}

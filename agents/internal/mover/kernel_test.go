@@ -59,7 +59,7 @@ func TestMechanismsOnTheKernel(t *testing.T) {
 	}
 	means.NoFQ = tclinux.AnyFQ(kernel)
 	means.FQ = func(to netip.Addr) error { return tclinux.PacesByFQ(kernel, to) }
-	host := mechanism.Probe([]mechanism.Name{mechanism.Pacing}, means)
+	host := mechanism.Known.Probe([]mechanism.Name{mechanism.Pacing}, means)
 	t.Run("all", func(t *testing.T) { // returns when the parallel ones have
 		for _, r := range host.Reports() {
 			t.Run(string(r.Name), func(t *testing.T) {

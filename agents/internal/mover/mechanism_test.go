@@ -27,7 +27,7 @@ func (p *pair) senderBy(host Mechanisms) *Sender {
 }
 
 func everything() *mechanism.Host {
-	return mechanism.Probe([]mechanism.Name{mechanism.Pacing}, mechanism.Means{})
+	return mechanism.Known.Probe([]mechanism.Name{mechanism.Pacing}, mechanism.Means{})
 }
 
 // By every mechanism the file arrives, at no instant more of it than was booked until then.
@@ -75,8 +75,8 @@ type countedLimiter struct {
 	closed *atomic.Int32
 }
 
-func (c *counted) Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
-	l, err := c.Host.Limiter(name, transfer)
+func (c *counted) Own(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+	l, err := c.Host.Own(name, transfer)
 	c.made.Add(1)
 	return countedLimiter{l, &c.closed}, err
 }
@@ -98,8 +98,8 @@ type firstLimiter struct {
 	rate  *atomic.Int64
 }
 
-func (f *first) Limiter(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
-	l, err := f.Host.Limiter(name, transfer)
+func (f *first) Own(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+	l, err := f.Host.Own(name, transfer)
 	return &firstLimiter{Limiter: l, rate: &f.rate}, err
 }
 
@@ -184,6 +184,29 @@ func pacedAt(l *link) (paced bool) {
 	})
 	return paced
 }
+
+// A mechanism that one more row adds carries a file.
+func TestAMechanismIsOneRow(t *testing.T) {
+	var used atomic.Int32
+	row := mechanism.Mechanism{
+		Name: "slow", Probe: func(mechanism.Means) error { return nil },
+		Own:         func(mechanism.Means, string) mechanism.Limiter { used.Add(1); return slow{mechanism.NewPacing()} },
+		LookaheadUs: 10_000,
+	}
+	p := newPair(t, 500_000)
+	p.orders.Mechanism = "slow"
+	p.receiver()
+	p.senderBy(mechanism.Table{row}.Probe([]mechanism.Name{"slow"}, mechanism.Means{}))
+	p.sent.wait(t, "sent")
+	p.same()
+	if used.Load() != 1 {
+		t.Errorf("%d limiters of it were made", used.Load())
+	}
+}
+
+type slow struct{ mechanism.Limiter }
+
+func (slow) Name() mechanism.Name { return "slow" }
 
 func TestAMechanismThatTheHostLacks(t *testing.T) {
 	for name, host := range map[string]Mechanisms{"probed": everything(), "nothing known": nil} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/served"
 	"bandwidthbroker/agents/internal/signal"
 	"bandwidthbroker/agents/internal/signalport"
@@ -59,7 +60,7 @@ type SenderOptions struct {
 	Book        Book
 	Log         *slog.Logger
 	PeerTimeout time.Duration
-	Mechanisms  Mechanisms       // nil: pacing alone
+	Mechanisms  Mechanisms       // nil: those that need a socket alone
 	Signals     *signalport.Port // nil: none
 	Started     bool             // an earlier run has begun to send
 }
@@ -73,7 +74,7 @@ func StartSender(opt SenderOptions, o Orders) *Sender {
 		ended: make(chan struct{}), cancel: cancel, changed: make(chan struct{}, 1), mechanisms: opt.Mechanisms,
 	}
 	if s.mechanisms == nil {
-		s.mechanisms = plain{}
+		s.mechanisms = mechanism.Known.Probe([]mechanism.Name{mechanism.Pacing}, mechanism.Means{})
 	}
 	if opt.Signals == nil {
 		opt.Signals = signalport.Mute(s.log)

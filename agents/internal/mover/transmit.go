@@ -183,11 +183,11 @@ func (t *transmission) wrote(n int) {
 
 // allowed is how much of what the account allows the mechanism allows too, and when to ask again if that is nothing.
 func (t *transmission) allowed(now int64, d pacer.Decision, want int64) (bytes, wakeAt int64, err error) {
-	gate, holdsWriter := t.limiter.(mechanism.Gate)
+	window, holdsWriter := t.limiter.(mechanism.SendWindow)
 	if !holdsWriter || d.RateBps == 0 {
 		return d.Write, d.WakeAt, nil
 	}
-	room, askAt, err := gate.Room(now, mechanism.Account{
+	room, askAt, err := window.Room(now, mechanism.Budget{
 		RateBps: d.RateBps, InHand: d.InHand, Ahead: d.Ahead, Lately: func(micros int64) int64 { return t.pacer.Lately(now, micros) },
 	})
 	if err != nil {
