@@ -16,7 +16,7 @@ from broker.api.addresses import ClientAddress, TrustedProxies
 from broker.api.arrival import Arrival
 from broker.api.bodies import Bodies
 from broker.api.connections import Connections, Limits
-from broker.api.context import Broker, policy_of
+from broker.api.context import Broker
 from broker.api.dashboard import FOLDER, Dashboard
 from broker.api.door import Door, Rates
 from broker.api.feed import Feed
@@ -41,6 +41,7 @@ from broker.api.routes import (
     transfers,
 )
 from broker.api.wakeups import Wakeups
+from broker.desk.ground.policy import policy_of
 from broker.desk.rebalance.pull_forward import Pull, Puller
 from broker.desk.service.desk import Desk
 from broker.fleet.agent_files import AgentFiles

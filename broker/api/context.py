@@ -22,7 +22,7 @@ from broker.core.identifiers import identifier
 from broker.core.reverse import reverses
 from broker.core.units import US_PER_S
 from broker.desk.ground.limits import Account
-from broker.desk.ground.policy import Policy
+from broker.desk.ground.policy import Policy, policy_of
 from broker.desk.ground.problems import Problem
 from broker.desk.service.desk import Desk
 from broker.fleet.agent_files import AgentFiles
@@ -34,13 +34,6 @@ from broker.store import bookings
 from broker.store.bookings import LinkRecord
 from broker.store.session import Database
 from broker.views.link_load import LinkLoad
-
-
-def policy_of(s: Settings) -> Policy:
-    return Policy(
-        s.hold_s * US_PER_S, s.managed_lead_ms * 1000, s.replan_lead_ms * 1000, s.managed_margin_ppm, s.managed_margin_ms * 1000
-    )
-
 
 _UNLIMITED = Allowance()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 
 from broker.core.units import US_PER_S
-from broker.desk.ground.policy import Policy
+from broker.desk.ground.policy import policy_of
 from broker.desk.rebalance.pull_forward import Pull, Puller
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import at_work, settle
@@ -32,7 +32,7 @@ class _Process:
         self.runner = asyncio.Runner()
         self.database = Database(settings().database_url, pool_size=2)
         self.puller = Puller(self.database, _clock, Pull(settings().pull_forward), settings().pull_candidates)
-        self.policy = Policy(managed_lead_us=settings().managed_lead_ms * 1000, replan_lead_us=settings().replan_lead_ms * 1000)
+        self.policy = policy_of(settings())
         self.desk = Desk(self.database, _clock, freed=self.puller.freed, policy=self.policy)
 
     def run(self, work: Callable[["_Process"], Coroutine[None, None, None]]) -> None:

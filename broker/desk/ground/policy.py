@@ -3,9 +3,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from broker.core.network import Route
 from broker.core.units import MAX_VOLUME_BYTES, US_PER_S, volume_of
+
+if TYPE_CHECKING:  # the desk itself reads no environment
+    from broker.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,14 @@ class Policy:
         rate = ceiling if rate_max_bps is None else min(rate_max_bps, ceiling)
         share = -(-volume_bytes * self.managed_margin_ppm // 1_000_000)
         return min(volume_bytes + share + volume_of(rate, self.managed_margin_us), MAX_VOLUME_BYTES)
+
+
+def policy_of(settings: "Settings") -> Policy:
+    """The policy that a process is configured with: every process that has a desk takes it from here."""
+    return Policy(
+        hold_us=settings.hold_s * US_PER_S,
+        managed_lead_us=settings.managed_lead_ms * 1000,
+        replan_lead_us=settings.replan_lead_ms * 1000,
+        managed_margin_ppm=settings.managed_margin_ppm,
+        managed_margin_us=settings.managed_margin_ms * 1000,
+    )
