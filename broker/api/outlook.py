@@ -12,9 +12,9 @@ from broker.api.render import Json, time_or_none
 from broker.core.segments import total_rates
 from broker.core.transfer import State
 from broker.predict.finish import LEAST_REPORTS, Step, finish
-from broker.store import hosts, names, promises
-from broker.store.hosts import Reached
+from broker.store import names, promises, reports
 from broker.store.promises import STATUS, Now
+from broker.store.reports import Reached
 from broker.store.transfers import Transfer
 
 WHY = {
@@ -52,7 +52,7 @@ async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now
     standing = await promises.of(connection, [record.id for record in records], now)
     called = await names.of(connection, {record.owner for record in records})
     moving = [record.id for record in records if record.state is State.ACTIVE and record.mode != "reserve"]
-    reached = await hosts.reached(connection, moving) if moving else {}
+    reached = await reports.reached(connection, moving) if moving else {}
     return {
         record.id: _outlook(record, standing.get(record.id), reached.get(record.id, []), now.now_us)
         | {"owner_name": called.get(record.owner, record.owner)}

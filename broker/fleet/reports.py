@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Action, Mode
@@ -25,8 +24,9 @@ from broker.desk.lifecycle.transitions import End, Start, Unchain
 from broker.desk.planning.replan import waiting
 from broker.desk.service.desk import Desk
 from broker.store import bookings, events, hosts, transfers
+from broker.store import reports as stored_reports
 from broker.store.events import Event
-from broker.store.hosts import Report
+from broker.store.reports import Report
 from broker.store.session import Database
 from broker.store.transfers import Transfer
 
@@ -70,7 +70,7 @@ async def take(
         if await hosts.seen(connection, host, now_us, **about) is None:
             raise Problem("not-found", f"host {host!r} is not enrolled")
         found = await transfers.get_many(connection, {report.transfer_id for report in reports})
-        known = await _known(connection, host, reports)
+        known = await stored_reports.known(connection, host, [(report.transfer_id, report.sequence) for report in reports])
         acceptable = []
         for report in reports:
             if (report.transfer_id, report.sequence) in known:
@@ -88,10 +88,10 @@ async def take(
         else:
             ignored.append((report, *refusal))
     async with database.transaction() as connection:
-        new = await hosts.insert_reports(connection, accepted)
+        new = await stored_reports.insert(connection, accepted)
         signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
         await events.append(connection, [_signal(report) for report in signals])
-        await _note_progress(connection, host, [r for r in accepted if r.kind in ("progress", "started")], now_us)
+        await stored_reports.note_progress(connection, _newest([r for r in accepted if r.kind in ("progress", "started")]), now_us)
         if complete:  # last: the order of locks is that of the desks, transfers before hosts
             await hosts.said_all(connection, host, now_us)
         host_now = await hosts.get(connection, host)
@@ -102,6 +102,11 @@ def _by_transfer(reports: Sequence[Report]) -> list[list[Report]]:
     """The reports on each transfer, in the order in which they were made."""
     ordered = sorted(reports, key=lambda report: (report.transfer_id, report.sequence))
     return [list(same) for _, same in groupby(ordered, key=lambda report: report.transfer_id)]
+
+
+def _newest(reports: Sequence[Report]) -> list[Report]:
+    """The last report on each transfer."""
+    return [same[-1] for same in _by_transfer(reports)]
 
 
 async def _carry_out(
@@ -226,38 +231,3 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
     except Problem as problem:
         return problem.code.replace("-", "_"), problem.detail
     return None
-
-
-async def _known(connection: AsyncConnection, host: str, reports: Sequence[Report]) -> set[tuple[str, int]]:
-    rows = await connection.execute(
-        text("""
-            SELECT r.transfer_id, r.sequence FROM reports r
-            JOIN unnest(CAST(:ids AS text[]), CAST(:sequences AS bigint[])) AS asked(id, sequence)
-              ON r.transfer_id = asked.id AND r.sequence = asked.sequence
-            WHERE r.host = :host"""),
-        {"ids": [r.transfer_id for r in reports], "sequences": [r.sequence for r in reports], "host": host},
-    )
-    return {(row.transfer_id, row.sequence) for row in rows}
-
-
-async def _note_progress(connection: AsyncConnection, host: str, reports: Sequence[Report], now_us: int) -> None:
-    """The receiver's count is what has arrived; the sender's serves while the receiver is silent. Progress never goes back.
-
-    Only of a file is it certain that no more than its volume can arrive.
-    """
-    newest: dict[str, Report] = {}
-    for report in reports:
-        if report.transfer_id not in newest or report.sequence > newest[report.transfer_id].sequence:
-            newest[report.transfer_id] = report
-    for transfer_id in sorted(newest):
-        report = newest[transfer_id]
-        await connection.execute(
-            text("""
-                UPDATE transfers SET bytes_done = GREATEST(bytes_done,
-                        CASE WHEN mode = 'managed' THEN LEAST(:bytes, volume_bytes) ELSE :bytes END),
-                    measured_bps = CASE WHEN destination = :host OR mode <> 'managed' OR measured_bps IS NULL
-                        THEN :rate ELSE measured_bps END,
-                    updated_us = :now
-                WHERE id = :id AND state IN ('RESERVED', 'ACTIVE')"""),
-            {"bytes": report.bytes or 0, "rate": report.rate_bps, "host": host, "now": now_us, "id": transfer_id},
-        )

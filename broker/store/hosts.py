@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts with an agent, their assignments' revisions, and the agents' reports."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-import orjson
 from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.store import bulk
-from broker.store.tables import hosts, reports
+from broker.store.tables import hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +31,6 @@ class Host:
     goodbye_us: int | None = None
     applied_revision: int | None = None
     said_all_us: int | None = None
-
-
-class Report(NamedTuple):
-    """One report of an agent on one transfer; `detail` holds checksum, code and text where there are any."""
-
-    transfer_id: str
-    host: str
-    sequence: int
-    at_us: int
-    received_us: int
-    kind: str
-    bytes: int | None
-    rate_bps: int | None
-    applied_rate_bps: int | None
-    detail: dict[str, Any] | None
 
 
 async def get(connection: AsyncConnection, name: str) -> Host | None:
@@ -122,41 +105,3 @@ async def capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] 
 
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
     await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))
-
-
-async def insert_reports(connection: AsyncConnection, new: Sequence[Report]) -> set[tuple[str, int]]:
-    """Keep reports; returns (transfer, sequence) of those that were not known yet."""
-    rows = [(*report[:-1], None if report.detail is None else orjson.dumps(report.detail).decode()) for report in new]
-    taken = await bulk.insert(connection, reports, Report._fields, rows, "ON CONFLICT DO NOTHING RETURNING transfer_id, sequence")
-    return {(transfer_id, sequence) for transfer_id, sequence in taken}
-
-
-async def measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
-    """The reports on one transfer in order of time."""
-    query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
-    return [Report(*row) for row in await connection.execute(query)]
-
-
-class Reached(NamedTuple):
-    """Of one report of a sender: the rate that it measured, and the one that it applied (never 0)."""
-
-    at_us: int
-    rate_bps: int
-    applied_bps: int
-
-
-_REACHED = text("""
-    SELECT t.id, r.at_us, r.rate_bps, r.applied_rate_bps
-    FROM transfers t CROSS JOIN LATERAL (
-        SELECT at_us, rate_bps, applied_rate_bps, sequence FROM reports
-        WHERE transfer_id = t.id AND host = t.source AND kind = 'progress' AND rate_bps IS NOT NULL AND applied_rate_bps > 0
-        ORDER BY sequence DESC LIMIT :limit) AS r
-    WHERE t.id = ANY(:ids) ORDER BY t.id, r.sequence DESC""")
-
-
-async def reached(connection: AsyncConnection, ids: Sequence[str], limit: int = 30) -> dict[str, list[Reached]]:
-    """The last reports of each transfer's sender, the newest first."""
-    found: dict[str, list[Reached]] = {}
-    for row in await connection.execute(_REACHED, {"ids": list(ids), "limit": limit}):
-        found.setdefault(row.id, []).append(Reached(*row[1:]))
-    return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import psycopg
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -86,6 +86,11 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+async def read_one_instant(connection: AsyncConnection) -> None:
+    """Let all that the transaction reads be of one instant, and let it write nothing. Must be its first statement."""
+    await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
 
 def _refuse_dead(connection: Any, record: Any, proxy: Any) -> None:  # noqa: ARG001

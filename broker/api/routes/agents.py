@@ -16,7 +16,7 @@ from broker.api.routing import make_router
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments, hand_out
 from broker.store import hosts
-from broker.store.hosts import Report
+from broker.store.reports import Report
 
 router = make_router("agents", "/v1/agents")
 

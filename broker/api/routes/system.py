@@ -4,12 +4,12 @@
 import asyncio
 
 from fastapi import Response
-from sqlalchemy import text
 
 from broker.api import render
 from broker.api.context import BrokerDependency
 from broker.api.routing import make_router
 from broker.core.units import US_PER_S
+from broker.store import bookings
 from broker.store.session import DatabaseAway
 
 router = make_router("system")
@@ -29,7 +29,7 @@ async def readyz(broker: BrokerDependency) -> Response:
 
     async def look() -> None:
         async with asyncio.timeout(_PATIENCE_S), broker.database.transaction() as connection:
-            await connection.execute(text("SELECT version FROM topology"))
+            await bookings.topology_version(connection)
 
     try:
         await broker.shared("ready", look)

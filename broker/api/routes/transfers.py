@@ -45,7 +45,7 @@ from broker.desk.lifecycle.transitions import Commit, End, released_parts
 from broker.fleet import clocks, liveness, matches
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS, traits_of
-from broker.store import events, hosts, names, promises, transfer_lists, transfers
+from broker.store import events, names, promises, reports, transfer_lists, transfers
 from broker.store.bookings import LinkRecord
 from broker.store.idempotency import Key
 from broker.store.transfer_lists import Filter, Order
@@ -334,7 +334,7 @@ async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Rea
     """What the agents reported: time, host, bytes so far, rate measured and rate applied."""
     await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
-        found = await hosts.measured(connection, transfer_id)
+        found = await reports.measured(connection, transfer_id)
     shown = [
         {
             "at": format_time(report.at_us),

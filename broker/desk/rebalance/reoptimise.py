@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.plan import Plan, PlanRejected, verify
@@ -22,6 +21,7 @@ from broker.desk.ground.replica import Replica
 from broker.desk.rebalance.proposal import IN_A_CHAIN, Changed, LinkVersion, Movable, Proposal, Snapshot, movable
 from broker.store import transfers
 from broker.store.bookings import Head
+from broker.store.session import read_one_instant
 from broker.store.transfers import Transfer
 
 Json = dict[str, Any]
@@ -51,7 +51,7 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
 
     Raises Problem `too-large` when more than `most` transfers could move.
     """
-    await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+    await read_one_instant(connection)
     replica = Replica()
     await replica.load_topology(connection)
     heads = {link_id: Head(record.version, record.revision) for link_id, record in replica.records.items()}
