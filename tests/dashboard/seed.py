@@ -113,6 +113,7 @@ def _enrol(client: httpx.Client, host: str, router: str, gigabits: int) -> str:
         "capabilities": {
             "mechanisms": ["userland"] if old else ["pacing", "htb", "userland"],
             "mechanism": "userland" if old else "pacing",
+            "observe": [{"address": "peer", "destination_ports": "1024-65535"}],
         },
     }
     token: str = _ask(client, "POST", "/v1/agents/enrol", {"token": secret, **about})["agent_token"]

@@ -106,6 +106,19 @@ def test_the_url_holds_the_form(signed_in: Callable[..., Page]) -> None:
     expect(page.get_by_text("sign in with the scope submit")).to_be_visible()
 
 
+def test_packets_are_observed_by_ports_that_the_source_host_allows(signed_in: Callable[..., Page]) -> None:
+    observed = {"source": "dtn01.nersc", "destination": "dtn01.cern", "mode": "observed"}
+    page = signed_in("submit", at=at(volume_bytes=TERA, compare="none", **observed))
+    expect(page.get_by_text("Still missing: destination ports.")).to_be_visible()
+    ports = page.get_by_role("form", name="Request").get_by_label("To ports")
+    expect(ports).to_have_accessible_description("dtn01.nersc allows 1024-65535 of the other host")
+    ports.fill("22")
+    expect(ports).to_have_accessible_description(re.compile("by destination ports 1024-65535 only"))
+    ports.fill("5001-5010")
+    expect(row(page, "VBLS")).to_contain_text("dtn01.nersc → ")
+    expect(ports).not_to_have_attribute("aria-invalid", "true")
+
+
 def test_what_is_wrong_stands_at_its_field(signed_in: Callable[..., Page]) -> None:
     page = signed_in("submit", at=at(volume_bytes=TERA, rate_max_bps=GIGA, rate_min_bps=2 * GIGA))
     least = page.get_by_role("form", name="Request").get_by_label("At least")

@@ -9,6 +9,13 @@ export interface Mechanism {
   reason: string;
 }
 
+export interface ObserveRule {
+  /** A prefix, or "peer": the other host of the transfer. */
+  address: string;
+  /** Destination ports, such as "1024-65535"; "all ports". */
+  ports: string;
+}
+
 export interface Capabilities {
   /** The host's preferred one first. */
   mechanisms: Mechanism[];
@@ -16,6 +23,8 @@ export interface Capabilities {
   kernel: string | null;
   cpus: number | null;
   congestionControl: string[];
+  /** The packets that observed transfers may be made of; null: it does not say. */
+  observe: ObserveRule[] | null;
   /** Start signals from agent to agent; null: it does not say. */
   signals: { direct: boolean; reason: string; forged: number } | null;
 }
@@ -28,6 +37,7 @@ export function capabilitiesOf({ capabilities }: Pick<Host, "capabilities">): Ca
     kernel: isText(said.kernel) && said.kernel !== "" ? said.kernel : null,
     cpus: typeof said.cpus === "number" ? said.cpus : null,
     congestionControl: listOf(said.congestion_control).filter(isText),
+    observe: Array.isArray(said.observe) ? said.observe.flatMap(observeRuleOf) : null,
     signals: signalsOf(said.signals),
   };
 }
@@ -45,6 +55,12 @@ function mechanismOf(item: unknown): Mechanism[] {
   const available = said.available === true;
   const reason = isText(said.reason) ? said.reason : "";
   return [{ name: said.name, available, reason: available ? "" : reason || "it says no reason" }];
+}
+
+function observeRuleOf(item: unknown): ObserveRule[] {
+  const said = recordOf(item);
+  if (!said || !isText(said.address)) return [];
+  return [{ address: said.address, ports: isText(said.destination_ports) ? said.destination_ports : "all ports" }];
 }
 
 function signalsOf(value: unknown): Capabilities["signals"] {

@@ -87,9 +87,18 @@ describe("capabilities", () => {
         kernel: null,
         cpus: null,
         congestionControl: [],
+        observe: null,
         signals: null,
       }),
   );
+
+  it("names the packets that may be observed", () => {
+    const observe = [{ address: "peer", destination_ports: "1024-65535" }, { address: "192.0.2.0/24" }, "peer", {}];
+    expect(capabilitiesOf({ capabilities: { observe } }).observe).toEqual([
+      { address: "peer", ports: "1024-65535" },
+      { address: "192.0.2.0/24", ports: "all ports" },
+    ]);
+  });
 });
 
 describe("the command for a new host", () => {

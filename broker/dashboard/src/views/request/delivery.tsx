@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who moves the bytes, and what exactly: only between hosts with an agent.
+import type { Host } from "../../api/types";
 import { CheckField, SelectField, TextField } from "../../ui";
+import { capabilitiesOf } from "../hosts/capabilities";
 import type { PartProps } from "./form";
 
 const MODES = [
@@ -77,7 +79,15 @@ function File({ form, set, wrong }: PartProps) {
   );
 }
 
-function Packets({ form, set, wrong }: PartProps) {
+/** What the source host lets be observed, as its agent says (`bwb-agent run --observe`). */
+function observable(source: Host | undefined): string | undefined {
+  const rules = source && capabilitiesOf(source).observe;
+  if (!rules) return undefined;
+  const allowed = rules.map(({ address, ports }) => `${ports} of ${address === "peer" ? "the other host" : address}`);
+  return `${source.name} allows ${allowed.join(", ") || "none"}`;
+}
+
+function Packets({ form, set, wrong, network }: PartProps) {
   return (
     <>
       <SelectField
@@ -98,6 +108,7 @@ function Packets({ form, set, wrong }: PartProps) {
         <TextField
           label="From ports"
           placeholder="5001-5010"
+          hint="any"
           value={form.source_ports}
           onChange={(source_ports) => set({ source_ports })}
           error={wrong("payload.match.source_ports")}
@@ -105,6 +116,8 @@ function Packets({ form, set, wrong }: PartProps) {
         <TextField
           label="To ports"
           placeholder="5001"
+          required={form.address === ""}
+          hint={observable(network.hosts.get(form.source))}
           value={form.destination_ports}
           onChange={(destination_ports) => set({ destination_ports })}
           error={wrong("payload.match.destination_ports") ?? wrong("payload.match")}

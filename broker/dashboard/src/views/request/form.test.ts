@@ -38,6 +38,13 @@ describe("the body", () => {
     expect(missing(formOf({}))).toEqual(["source", "destination", "volume"]);
     expect(missing(formOf({ ...ENOUGH, size: "duration" }))).toEqual(["duration"]);
     expect(bodyOf(formOf({ source: "A" }))).toBeUndefined();
+    expect(missing(formOf({ ...ENOUGH, source: "source", destination: "volume" }))).toEqual([]);
+  });
+
+  it("needs destination ports for packets to the other host", () => {
+    expect(missing(formOf({ ...ENOUGH, mode: "observed" }))).toEqual(["destination ports"]);
+    expect(missing(formOf({ ...ENOUGH, mode: "observed", destination_ports: "5001" }))).toEqual([]);
+    expect(missing(formOf({ ...ENOUGH, mode: "observed", address: "192.0.2.1" }))).toEqual([]);
   });
 
   it("has only what was asked for", () => {

@@ -76,14 +76,18 @@ export interface PartProps {
   network: Network;
 }
 
-/** What must be said before anybody can be asked. */
+/**
+ * What must be filled in before the broker can be asked. Packets to the other host are observed by destination ports only: all of its
+ * ports would include the one by which its agent receives. Other addresses are up to the rules of the source host, which the broker knows.
+ */
 export function missing(form: Form): string[] {
-  const size = form.size === "volume" ? form.volume_bytes : form.duration_s;
-  return [
-    form.source || "source",
-    form.destination || "destination",
-    size ?? (form.size === "volume" ? "volume" : "duration"),
-  ].filter((one): one is string => one === "source" || one === "destination" || one === "volume" || one === "duration");
+  const needed = {
+    source: form.source !== "",
+    destination: form.destination !== "",
+    [form.size]: (form.size === "volume" ? form.volume_bytes : form.duration_s) !== null,
+    "destination ports": form.mode !== "observed" || form.destination_ports !== "" || form.address !== "",
+  };
+  return Object.entries(needed).flatMap(([name, given]) => (given ? [] : [name]));
 }
 
 /** The booking as the API takes it: what is not asked for is left out. Undefined while something is missing. */

@@ -11,7 +11,7 @@ export interface Place {
 
 export interface Network {
   places: readonly Place[];
-  hosts: ReadonlySet<string>;
+  hosts: ReadonlyMap<string, Host>;
   links: ReadonlyMap<string, Pick<Link, "source" | "target">>;
   known: boolean;
 }
@@ -40,7 +40,7 @@ function networkOf(links: readonly Link[] | undefined, nodes: readonly Schemas["
   places.sort((a, b) => a.name.localeCompare(b.name));
   return {
     places,
-    hosts: new Set(byName.keys()),
+    hosts: byName,
     links: new Map((links ?? []).map((link) => [link.id, link])),
     known: links !== undefined,
   };
