@@ -18,5 +18,12 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false, // `npm run size` counts, and fails
   },
-  test: { include: ["src/**/*.test.ts"], environment: "node", css: true }, // css: tokens.test.ts reads it
+  test: {
+    include: ["src/**/*.test.ts"],
+    environment: "node",
+    css: true, // tokens.test.ts reads it
+    // What is tested is pure, but for the cache, which its test clears: a process for each file would take five times as long.
+    isolate: false,
+    pool: "threads",
+  },
 });
