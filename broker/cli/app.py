@@ -11,23 +11,23 @@ import typer
 
 # name: (module, attribute: a function, or a Typer for a group of commands), and its line in `bwb --help`.
 COMMANDS = {
-    "up": ("broker.cli.up:up_command", "Run the whole broker on this machine, nothing to configure."),
+    "up": ("broker.cli.server.up:up_command", "Run the whole broker on this machine, nothing to configure."),
     "demo": ("broker.cli.demo.command:demo_command", "Show it all at work: a broker, two agents, real files, promises kept."),
-    "transfer": ("broker.cli.transfer:transfer", "Submit, watch and steer transfers."),
+    "transfer": ("broker.cli.transfer.commands:transfer", "Submit, watch and steer transfers."),
     "run": ("broker.cli.run:run_command", "Book, wait for the start, and run any command at the booked rate."),
     "reoptimise": ("broker.cli.job:reoptimise_command", "Plan what is not yet sent anew, all together, keeping every promise."),
     "job": ("broker.cli.job:job", "Re-optimisations and simulations that the broker works on."),
-    "link": ("broker.cli.link:link", "Links, their calendars, maintenance windows."),
+    "link": ("broker.cli.link.commands:link", "Links, their calendars, maintenance windows."),
     "host": ("broker.cli.host:host", "Transfer hosts and their agents."),
-    "lab": ("broker.cli.lab:lab", "Try it on this machine: hosts in network namespaces and a bottleneck between them."),
+    "lab": ("broker.cli.lab.commands:lab", "Try it on this machine: hosts in network namespaces and a bottleneck between them."),
     "token": ("broker.cli.token:token", "Tokens for people and programs."),
     "audit": ("broker.cli.audit:audit_command", "Prove that every promise still holds."),
-    "plan": ("broker.cli.plan:plan_command", "Plan transfers offline: no server, no database."),
-    "simulate": ("broker.cli.simulate:simulate", "Try planners on traffic that you describe, offline."),
-    "serve": ("broker.cli.serve:serve_command", "Run the API and the dashboard alone."),
-    "worker": ("broker.cli.serve:worker_command", "Run background jobs alone."),
-    "openapi": ("broker.cli.openapi:openapi_command", "Export or check the REST API's contract."),
-    "migrate": ("broker.cli.serve:migrate_command", "Bring the database to the newest schema."),
+    "plan": ("broker.cli.plan.commands:plan_command", "Plan transfers offline: no server, no database."),
+    "simulate": ("broker.cli.simulate.commands:simulate", "Try planners on traffic that you describe, offline."),
+    "serve": ("broker.cli.server.serve:serve_command", "Run the API and the dashboard alone."),
+    "worker": ("broker.cli.server.serve:worker_command", "Run background jobs alone."),
+    "openapi": ("broker.cli.server.openapi:openapi_command", "Export or check the REST API's contract."),
+    "migrate": ("broker.cli.server.serve:migrate_command", "Bring the database to the newest schema."),
 }
 
 

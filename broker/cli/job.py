@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from broker.cli import context, simulate_show
+from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.progress import Bar
 from broker.cli.quantities import DURATION, show_duration, show_size, show_time
+from broker.cli.simulate import show as simulate_show
 from broker.client import BrokerClient
 from broker.client.documents import Job
 from broker.core.request import DEFAULT_PLANNER

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import typer
 
-from broker.cli.simulate_show import progress
+from broker.cli.simulate.show import progress
 
 _Result = TypeVar("_Result")
 

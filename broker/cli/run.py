@@ -14,7 +14,7 @@ from broker.cli.agent_socket import AgentAway, agent_program, ask_agent
 from broker.cli.context import StateDir
 from broker.cli.quantities import DURATION, RATE, SIZE, WHEN, now_us, show_duration, show_rate, show_size, show_time
 from broker.cli.recipient import named_in
-from broker.cli.transfer_options import After, OnOverrun, OnTimeout, SignalKind, SignalTimeout, start_signal
+from broker.cli.transfer.options import After, OnOverrun, OnTimeout, SignalKind, SignalTimeout, start_signal
 from broker.client import BrokerClient, ClientError
 from broker.client.documents import Transfer
 from broker.core.request import DEFAULT_PLANNER

@@ -381,6 +381,6 @@ def test_help_is_fast_enough_to_be_read_and_has_examples(bwb: Bwb) -> None:
 
 def test_looking_at_transfers_loads_no_compiler() -> None:
     """Half a second, before anything is asked."""
-    code = "import sys, broker.cli.transfer; print('numba' in sys.modules)"
+    code = "import sys, broker.cli.transfer.commands; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["False"]

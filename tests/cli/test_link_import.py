@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.cli import topologies
+from broker.cli.link import topologies
 from broker.core.network import Network
 from tests.cli.command import Bwb
 from tests.live import Live, live_server

@@ -23,8 +23,8 @@ from typer.testing import CliRunner
 from broker.cli import patience
 from broker.cli.network_file import BadFile, read_network, read_requests
 from broker.cli.patience import Work
-from broker.cli.plan import plan_command
-from broker.cli.plan_show import picture
+from broker.cli.plan.commands import plan_command
+from broker.cli.plan.show import picture
 from broker.core.plan import Plan
 from broker.core.segments import Segment
 from broker.planners import PLANNERS
@@ -388,7 +388,7 @@ def test_a_table_for_people(files: Files) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_any_terminal_shows_it(files: Files, encoding: str) -> None:
     files.ask({**REQUEST, "id": "größe-中"})
-    code = "import typer; from broker.cli.plan import plan_command; typer.run(plan_command)"
+    code = "import typer; from broker.cli.plan.commands import plan_command; typer.run(plan_command)"
     words = [sys.executable, "-c", code, "--network", files.network, "--requests", files.requests]
     run = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False)
     assert (run.returncode, run.stderr) == (0, b"")
@@ -587,7 +587,7 @@ def test_a_planner_that_breaks_a_rule_is_our_bug_and_says_so(files: Files, monke
 _SLOW = """
 import time, typer
 from broker.cli.patience import Work
-from broker.cli.plan import plan_command
+from broker.cli.plan.commands import plan_command
 from broker.planners import PLANNERS
 from broker.planners.vbls import Vbls
 class Slow(Vbls):

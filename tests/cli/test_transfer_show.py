@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from broker.cli.transfer_show import show_transfer
+from broker.cli.transfer.show import show_transfer
 
 
 @pytest.mark.parametrize(

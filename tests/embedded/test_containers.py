@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from broker.cli import app
-from broker.cli.serve import DEFAULT_PORT
+from broker.cli.server.serve import DEFAULT_PORT
 
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / "agents" / "bin" / "bwb-agent"

@@ -22,7 +22,6 @@ MAY_NAME = {
     # The schemes of a paper's figure (Veeraraghavan et al. 2004), which stay these three whatever is registered.
     "broker/simulate/paper.py": {"vbls", "fbls"},
     "broker/simulate/plot.py": {"vbls", "fbls"},
-    "broker/cli/simulate_paper.py": {"vbls"},
     "broker/cli/simulate/paper.py": {"vbls"},
 }
 

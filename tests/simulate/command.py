@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
-from broker.cli.simulate import simulate
+from broker.cli.simulate.commands import simulate
 
 app = typer.Typer()
 app.add_typer(simulate, name="simulate")

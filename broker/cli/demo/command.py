@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from broker.cli import context, plot
+from broker.cli import context
 from broker.cli.context import out
 from broker.cli.demo import scenario, verdict
 from broker.cli.demo.scenario import Cast
 from broker.cli.demo.stage import Stage, StageError
+from broker.cli.link import plot
 from broker.cli.progress import Board, size_of
 from broker.cli.quantities import now_us, show_rate, show_size
 from broker.client import ENDED, BrokerClient, ClientError

@@ -8,7 +8,7 @@ import typer
 
 from broker.cli import context
 from broker.cli.context import AsJson, StateDir
-from broker.cli.transfer_options import (
+from broker.cli.transfer.options import (
     LIMITS,
     After,
     BestEffort,
@@ -42,8 +42,8 @@ from broker.cli.transfer_options import (
     shape,
     start_signal,
 )
-from broker.cli.transfer_show import as_lines, as_table, show_batch, show_effects, show_quotes, show_transfer
-from broker.cli.transfer_watch import watch_all
+from broker.cli.transfer.show import as_lines, as_table, show_batch, show_effects, show_quotes, show_transfer
+from broker.cli.transfer.watch import watch_all
 from broker.client import BrokerClient
 from broker.client.documents import Transfer
 from broker.core.request import DEFAULT_PLANNER

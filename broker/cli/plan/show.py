@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli.plan_outcome import Outcome
+from broker.cli.plan.outcome import Outcome
 from broker.cli.quantities import show_duration, show_rate
 from broker.core.plan import Plan
 from broker.core.segments import Segment, total_rates

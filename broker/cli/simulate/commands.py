@@ -51,7 +51,7 @@ def paper_command(
       bwb simulate vbls-paper --loads 0.5,0.9 --seeds 1,2 --json
       bwb simulate vbls-paper --csv paper.csv --png paper.png --jobs 2
     """
-    from broker.cli import simulate_paper as work
+    from broker.cli.simulate import paper as work
 
     if not 1 <= requests <= work.MOST_REQUESTS:
         _fail(f"--requests: {requests} is not in 1..{work.MOST_REQUESTS}")
@@ -149,9 +149,9 @@ def run_command(
     rate_max_bps, not_before_s, deadline_s (all times on one clock from 0 s).
     What is missing is drawn. A REQ.json of `bwb plan` is a trace as well.
     """
-    from broker.cli import simulate_files as files
-    from broker.cli import simulate_show
     from broker.cli.network_file import BadFile
+    from broker.cli.simulate import files
+    from broker.cli.simulate import show as simulate_show
     from broker.simulate import Specification, SpecificationError, run
     from broker.simulate.sheet import as_csv
 

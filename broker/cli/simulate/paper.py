@@ -13,7 +13,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from broker.cli.simulate_show import progress, show_table
+from broker.cli.simulate.show import progress, show_table
 from broker.simulate.paper import CLASSES, LOADS, SCHEMES, Delays, Point, Result, measure, points, summarise
 
 MOST_REQUESTS = 1_000_000

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from broker.cli.serve import DEFAULT_PORT
+from broker.cli.server.serve import DEFAULT_PORT
 
 
 def up_command(

@@ -11,10 +11,10 @@ from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.progress import size_of
 from broker.cli.quantities import show_duration, show_size, show_time
-from broker.cli.transfer_ask import change, quote_command, remark_preview, submit
-from broker.cli.transfer_options import Ids, Preview, State
-from broker.cli.transfer_show import show_effects, show_transfer
-from broker.cli.transfer_watch import watch_all
+from broker.cli.transfer.ask import change, quote_command, remark_preview, submit
+from broker.cli.transfer.options import Ids, Preview, State
+from broker.cli.transfer.show import show_effects, show_transfer
+from broker.cli.transfer.watch import watch_all
 from broker.client.documents import Transfer
 from broker.client.transfers import Action
 from broker.core.units import US_PER_S

@@ -13,7 +13,7 @@ import typer
 from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS
 
 if TYPE_CHECKING:  # numba and rich load only when there is something to plan
-    from broker.cli.plan_outcome import Outcome
+    from broker.cli.plan.outcome import Outcome
     from broker.core.network import Network
     from broker.core.request import Request
 
@@ -93,7 +93,7 @@ def plan_command(
       bwb plan --network NET.json --requests REQ.json --planner vbls,vifi
     """
     from broker.cli.network_file import BadFile, read_network, read_requests
-    from broker.cli.plan_outcome import as_comparison, as_document
+    from broker.cli.plan.outcome import as_comparison, as_document
 
     names = _names(planner, compare)
     _check_optimal(names, objective, time_limit)
@@ -117,7 +117,7 @@ def plan_command(
         return
     from rich.console import Console
 
-    from broker.cli.plan_show import comparison, tables
+    from broker.cli.plan.show import comparison, tables
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter of some id still shows the plan
@@ -156,7 +156,7 @@ def _planned(
     name: str, objective: str | None, time_limit: float | None, requests: "Sequence[Request]", network: "Network"
 ) -> "Outcome":
     from broker.cli.patience import Work
-    from broker.cli.plan_outcome import outcome_of
+    from broker.cli.plan.outcome import outcome_of
     from broker.core.plan import PlanRejected
 
     try:

@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from broker.cli import context, plot
+from broker.cli import context
 from broker.cli.context import AsJson, StateDir
-from broker.cli.link_import import import_links
-from broker.cli.link_options import Available, Capacity, Channel, Metric, Mtu, Preview, Replan, Slot, given
-from broker.cli.link_show import capacity as show_capacity
-from broker.cli.link_show import show_change, show_link, show_settled
+from broker.cli.link import plot
+from broker.cli.link.import_network import import_links
+from broker.cli.link.options import Available, Capacity, Channel, Metric, Mtu, Preview, Replan, Slot, given
+from broker.cli.link.show import capacity as show_capacity
+from broker.cli.link.show import show_change, show_link, show_settled
 from broker.cli.quantities import RATE, WHEN, show_rate
 
 link = context.command_group("Links: directed, with a capacity that may change over time.")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from broker.cli import context
-from broker.cli.lab_show import Meter, how_to_go_on, status_row
+from broker.cli.lab.show import Meter, how_to_go_on, status_row
 from broker.cli.quantities import DURATION, RATE, SIZE
 from broker.lab import Bottleneck, Lab, LabError, sweep, why_not
 from broker.lab.gateway import order

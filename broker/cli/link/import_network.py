@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from broker.cli import context, topologies
+from broker.cli import context
 from broker.cli.context import AsJson, StateDir
-from broker.cli.link_options import Capacity, Channel, Mtu, Replan, Slot, given
-from broker.cli.link_show import MOST_SHOWN, show_settled
+from broker.cli.link import topologies
+from broker.cli.link.options import Capacity, Channel, Mtu, Replan, Slot, given
+from broker.cli.link.show import MOST_SHOWN, show_settled
 from broker.cli.network_file import BadFile, read_network
 from broker.client import ProblemError
 from broker.client.documents import TopologyChange
