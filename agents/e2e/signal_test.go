@@ -49,7 +49,7 @@ func newChain(t *testing.T, booked time.Duration, volume int64) *chain {
 	peer := func(j *job) brokerapi.SignalPeer {
 		return brokerapi.SignalPeer{TransferID: j.id, Host: j.from.name, DataAddress: j.from.address, Key: hex.EncodeToString(c.key[:])}
 	}
-	early := c.first.segments[0].Begin.Format(time.RFC3339Nano)
+	early := c.first.segments[0].Begin
 	c.start = brokerapi.StartAfter{
 		Predecessor: peer(c.first), Kind: "direct", EarlyFrom: &early, TimeoutUs: timeout.Microseconds(), OnTimeout: "start",
 	}
@@ -423,7 +423,7 @@ func TestAChainOnOneHost(t *testing.T) {
 	second.name, second.destination = "run7/y.h5", "incoming/y.h5"
 	a.file(second.name, 2_000_000)
 	key := strings.Repeat("5a", 32)
-	early := first.segments[0].Begin.Format(time.RFC3339Nano)
+	early := first.segments[0].Begin
 	send, then := first.sender(), second.sender()
 	send.EndSignals = []brokerapi.EndSignal{{
 		Successor: brokerapi.SignalPeer{TransferID: second.id, Host: "a", DataAddress: a.address, Key: key}, Kind: "direct", TimeoutUs: 200_000, OnOverrun: "delay",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from broker.api.fields import Body, DataAddress, Fingerprint, Json, RateOrZero, Text, Time
+from broker.api.fields import Body, DataAddress, Fingerprint, Json, RateOrZero, Text, Time, TimeText
 from broker.api.schemas import Mechanism, TransferId
 
 
@@ -21,13 +21,13 @@ class Enrolment(BaseModel):
     host: str
     node: str
     agent_token: str
-    server_time: str
+    server_time: TimeText
     server_took_us: int = Field(description="from the request's arrival to this answer")
 
 
 class AssignedSegment(BaseModel):
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     rate_bps: int
 
 
@@ -51,7 +51,7 @@ class StartAfter(BaseModel):
 
     predecessor: SignalPeer
     kind: Literal["clock", "direct", "broker"]
-    early_from: str | None = Field(description="from here on a signal may start it before its first segment; null: never")
+    early_from: TimeText | None = Field(description="from here on a signal may start it before its first segment; null: never")
     timeout_us: int
     on_timeout: Literal["start", "cancel"]
     released: bool = Field(description="the predecessor has ended, says the broker: start as if signalled")
@@ -85,7 +85,7 @@ class Assignment(BaseModel):
     overwrite: bool
     unverified: bool
     segments: list[AssignedSegment]
-    deadline: str | None
+    deadline: TimeText | None
     paused: bool
     mechanism: Mechanism | None = Field(description="null: what the host prefers")
     match: FlowMatchOut | None = Field(description="the packets of an observed transfer")
@@ -98,7 +98,7 @@ class Assignment(BaseModel):
 class Assignments(BaseModel):
     host: str
     revision: int
-    server_time: str
+    server_time: TimeText
     server_took_us: int = Field(description="from the request's arrival to this answer")
     fallback_rate_bps: int
     assignments: list[Assignment]
@@ -162,5 +162,5 @@ class ReportsTaken(BaseModel):
     accepted: list[TakenReport]
     ignored: list[IgnoredReport]
     revision: int
-    server_time: str
+    server_time: TimeText
     server_took_us: int = Field(description="from the request's arrival to this answer")

@@ -69,6 +69,8 @@ Time = Annotated[
     BeforeValidator(_time),
     WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-01T00:00:00Z"]}),
 ]
+# Of answers, which are made by hand.
+TimeText = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Seconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False, description="seconds")]
 Path = Annotated[
     list[Name], Field(fail_fast=True, min_length=1, max_length=256, description="link ids, from source to destination")
@@ -99,8 +101,10 @@ class Body(BaseModel):
         return value
 
 
-# No default: clients that are generated from the contract would send it, and so reset what their caller did not name.
+# Of a change. No default: clients that are generated from the contract would send it, and so reset what their caller did not name.
 UNCHANGED: Any = Field(default_factory=lambda: None)
+# Of an answer: it is there, or it is not; null is another thing.
+ABSENT = UNCHANGED
 
 
 class Patch(Body):

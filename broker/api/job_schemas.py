@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from broker.api.fields import Body, Name, Text
+from broker.api.fields import Body, Name, Text, TimeText
 from broker.api.schemas import LinkBody
 
 SECONDS_A_DAY = 86_400
@@ -68,9 +68,9 @@ class JobOut(BaseModel):
     owner: str
     owner_name: str | None = Field(description="what the owner's token is called")
     revision: int
-    created: str
-    started: str | None
-    finished: str | None
+    created: TimeText
+    started: TimeText | None
+    finished: TimeText | None
 
 
 class JobPage(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from broker.api.fields import Body, Name, Text
+from broker.api.fields import Body, Name, Text, TimeText
 from broker.api.schemas import LinkBody, LinkOut, OnBroken, WaitingReason
 
 MOST_LINKS = 10_000
@@ -75,9 +75,9 @@ class OutcomeOut(BaseModel):
     priority: int
     state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
     limited_by: str = Field(description="the link")
-    promised_finish: str | None
-    finish_before: str | None
-    finish: str | None = Field(description="by the new plan; null: the rest could not be booked anew")
+    promised_finish: TimeText | None
+    finish_before: TimeText | None
+    finish: TimeText | None = Field(description="by the new plan; null: the rest could not be booked anew")
     broken: bool = Field(description="it ends later than promised, or not at all")
     reason: WaitingReason | None = Field(description="why, where the promise is broken")
 

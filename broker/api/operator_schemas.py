@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from broker.api.fields import Body, HostName, Name, Patch, Priority, Rate, Text, Time
+from broker.api.fields import Body, HostName, Name, Patch, Priority, Rate, Text, Time, TimeText
 from broker.fleet.tokens import Scope
 
 Unlimited = Literal["unlimited"]
@@ -55,10 +55,10 @@ class EnrolmentTokenOut(BaseModel):
     node: str
     nic_bps: int
     state: Literal["open", "used", "revoked", "expired"] = Field(description="with an open one its host can join")
-    created: str
-    expires: str
-    used: str | None
-    revoked: str | None = Field(description="by an operator, or because the host joined or was removed since it was made")
+    created: TimeText
+    expires: TimeText
+    used: TimeText | None
+    revoked: TimeText | None = Field(description="by an operator, or because the host joined or was removed since it was made")
 
 
 class NewEnrolmentToken(EnrolmentTokenOut):
@@ -78,7 +78,7 @@ class HostClock(BaseModel):
     synchronised: bool | None = Field(description="NTP or PTP steers the host's clock")
     steps: int = Field(description="how often the agent saw the broker's clock step")
     last_step_us: int | None
-    at: str | None = Field(description="when the agent said so")
+    at: TimeText | None = Field(description="when the agent said so")
     good: bool = Field(description="good enough for starts that rest on the clock alone")
     reason: str | None = Field(description="why not")
 
@@ -99,8 +99,8 @@ class HostOut(BaseModel):
     )
     revision: int = Field(description="of its assignments")
     fetched_revision: int | None = Field(description="what its agent was given last: behind `revision`, it follows an older plan")
-    enrolled: str
-    last_seen: str | None
+    enrolled: TimeText
+    last_seen: TimeText | None
     transfers: int = Field(description="live ones from and to it")
     booked_bps: int = Field(description="what it should send now")
     applied_bps: int = Field(description="what its agent says it has set for that")
@@ -113,10 +113,10 @@ class TokenOut(BaseModel):
     name: str
     scopes: list[str]
     host: str | None
-    created: str
-    expires: str | None
-    revoked: str | None
-    last_used: str | None = Field(description="to a minute; null: never")
+    created: TimeText
+    expires: TimeText | None
+    revoked: TimeText | None
+    last_used: TimeText | None = Field(description="to a minute; null: never")
     token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
 
 
@@ -141,12 +141,12 @@ class SessionOut(BaseModel):
     id: str = Field(description="of the token, the `owner` of what is booked with it")
     name: str
     scopes: list[str]
-    expires: str | None = Field(description="when the session ends; null: called with the token itself")
+    expires: TimeText | None = Field(description="when the session ends; null: called with the token itself")
 
 
 class EventOut(BaseModel):
     id: str
-    at: str
+    at: TimeText
     actor: str
     actor_name: str | None = Field(description="of the token that acted; null in the live stream, and where there is none")
     action: str
@@ -160,3 +160,18 @@ class EventOut(BaseModel):
 class AuditLogPage(BaseModel):
     items: list[EventOut]
     next: str | None
+
+
+class AuditOut(BaseModel):
+    """Whether the invariants hold, proven from SQL alone."""
+
+    clean: bool
+    at: TimeText
+    took_us: int
+    violations: dict[str, list[dict[str, Any]]] = Field(description="by check: rows that break it, at most 50")
+
+
+class HealthOut(BaseModel):
+    status: str
+    wakeups: bool | None = Field(default=None, description="of readiness: Redis tells processes of each other's changes at once")
+    detail: str | None = Field(default=None, description="why it is not ready")

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.api.fields import TimeText
 from broker.api.overview_schemas import Promise
 from broker.api.render import Json, time_or_none
 from broker.core.segments import total_rates
@@ -36,9 +37,9 @@ class OutlookOut(BaseModel):
     why: str | None = Field(description="code behind `promise`")
     detail: str | None = Field(description="and in words")
     planned_bytes: int = Field(description="what the plan has carried by now")
-    expected_finish: str | None = Field(description="live and not paused: when it will finish by the model")
-    earliest_finish: str | None = Field(description="with nine in ten chances that it is later, if it goes on as lately")
-    latest_finish: str | None = Field(description="and earlier")
+    expected_finish: TimeText | None = Field(description="live and not paused: when it will finish by the model")
+    earliest_finish: TimeText | None = Field(description="with nine in ten chances that it is later, if it goes on as lately")
+    latest_finish: TimeText | None = Field(description="and earlier")
     model: Literal["plan", "reports"] | None = Field(
         description="plan: as booked; reports: at the share of the planned rate that the last reports show"
     )

@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from broker.api.fields import TimeText
+
 Promise = Literal["kept", "at_risk", "broken"]
 
 
@@ -30,8 +32,8 @@ class EndangeredOut(BaseModel):
     promise: Promise
     why: str = Field(description="code: unheard, host_down, not_begun, behind; booked_late, overdue")
     detail: str = Field(description="why, in words")
-    promised_finish: str
-    finish: str = Field(description="by the present plan")
+    promised_finish: TimeText
+    finish: TimeText = Field(description="by the present plan")
 
 
 class PromisesOut(BaseModel):
@@ -47,7 +49,7 @@ class RefusalReason(BaseModel):
 
 
 class DecisionsHour(BaseModel):
-    begin: str
+    begin: TimeText
     admitted: int
     refused: int
 
@@ -96,7 +98,7 @@ class LinksNow(BaseModel):
 
 
 class OverviewOut(BaseModel):
-    at: str
+    at: TimeText
     promises: PromisesOut
     decisions: DecisionsOut
     transfers: StatesOut
@@ -110,7 +112,7 @@ class LinkLoad(BaseModel):
 
 
 class LoadOut(BaseModel):
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     steps: int
     links: list[LinkLoad]

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from broker.api.fields import TimeText
+
 Stretch = Annotated[list[int], Field(min_length=3, max_length=3, description="[begin_us, end_us, rate_bps]")]
 PathStretch = Annotated[list[int], Field(min_length=4, max_length=4, description="[begin_us, end_us, rate_bps, index of its path]")]
 
@@ -36,8 +38,8 @@ class Measured(BaseModel):
 
 class BookingsOut(BaseModel):
     link: str
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     transfers: list[LinkUser] = Field(description="the largest volume first")
     rest: OtherUsers
     measured: Measured
@@ -54,16 +56,16 @@ class Scheduled(BaseModel):
     paused: bool
     priority: int
     volume_bytes: int | None
-    start: str | None
-    finish: str | None
-    promised_finish: str | None
-    deadline: str | None
+    start: TimeText | None
+    finish: TimeText | None
+    promised_finish: TimeText | None
+    deadline: TimeText | None
     paths: list[list[str]]
     segments: list[PathStretch] = Field(description="clipped to the range; with `link`, those on it alone")
 
 
 class ScheduleOut(BaseModel):
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     items: list[Scheduled] = Field(description="in order of their start")
     next: str | None = Field(description="give it as `cursor` for the next page; null on the last")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from broker.api.contract.problems import ProblemOut
 from broker.api.fields import (
     MAX_SLOT_US,
     UNCHANGED,
@@ -21,6 +22,7 @@ from broker.api.fields import (
     Switch,
     Text,
     Time,
+    TimeText,
     Volume,
 )
 from broker.api.outlook import OutlookOut
@@ -215,16 +217,16 @@ class WindowBody(Body):
 
 
 class SegmentOut(BaseModel):
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     rate_bps: int
     path: list[str]
 
 
 class PlanOut(BaseModel):
     planner: str
-    start: str | None
-    finish: str | None
+    start: TimeText | None
+    finish: TimeText | None
     segments: list[SegmentOut]
     paths: list[list[str]]
     metrics: dict[str, float | int | None]
@@ -234,7 +236,7 @@ class WaitingReason(BaseModel):
     code: str
     detail: str
     limited_by: str | None
-    until: str | None
+    until: TimeText | None
 
 
 class TransferOut(BaseModel):
@@ -247,8 +249,8 @@ class TransferOut(BaseModel):
     booked_bytes: int
     rate_max_bps: int | None
     rate_min_bps: int | None
-    not_before: str
-    deadline: str | None
+    not_before: TimeText
+    deadline: TimeText | None
     duration_s: float | None
     priority: int
     best_effort: bool
@@ -266,23 +268,23 @@ class TransferOut(BaseModel):
     signal: dict[str, Any] | None
     metadata: dict[str, Any] | None
     plan: PlanOut
-    promised_finish: str | None
-    hold_until: str | None
+    promised_finish: TimeText | None
+    hold_until: TimeText | None
     paused: bool
     bytes_done: int
     measured_bps: int | None
-    actual_start: str | None
-    actual_finish: str | None
+    actual_start: TimeText | None
+    actual_finish: TimeText | None
     checksum: str | None
-    unheard_since: str | None = Field(
+    unheard_since: TimeText | None = Field(
         description="since when its agents should have been heard of and were not; it may be under way, and keeps what is booked"
     )
     assumed: bool = Field(description="its end is only assumed, for nobody was heard; a late report corrects it")
     waiting_reason: WaitingReason | None
     owner: str
     revision: int
-    created: str
-    updated: str
+    created: TimeText
+    updated: TimeText
     outlook: OutlookOut | None = Field(default=None, description="with outlook=true: how it goes")
 
 
@@ -293,9 +295,9 @@ class MovedOut(BaseModel):
     label: str | None
     source: str
     destination: str
-    promised_finish: str | None
-    finish_before: str | None
-    finish: str | None
+    promised_finish: TimeText | None
+    finish_before: TimeText | None
+    finish: TimeText | None
     broken: bool = Field(description="it would end later than promised")
 
 
@@ -305,16 +307,6 @@ class TransferPreview(TransferOut):
     preview: Literal[True]
     freed: list[SegmentOut] = Field(description="what a cancel or a pause would give back")
     moved: list[MovedOut] = Field(description="other transfers that would move with it")
-
-
-class ProblemOut(BaseModel):
-    """RFC 9457. `type` ends in a stable code; further members explain the refusal."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: list[dict[str, str]] | None = None
 
 
 class TransferPage(BaseModel):
@@ -347,8 +339,8 @@ class QuotesOut(BaseModel):
 
 class WindowOut(BaseModel):
     id: str
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     bps: int
     kind: str
     reason: str | None
@@ -372,7 +364,7 @@ class LinkOut(BaseModel):
 
 
 class CalendarStep(BaseModel):
-    begin: str
+    begin: TimeText
     capacity_bps: int
     booked_bps: int
     free_bps: int
@@ -382,7 +374,7 @@ class CalendarStep(BaseModel):
 class CalendarOut(BaseModel):
     link: str
     reverse: str | None = Field(default=None, description="with reverse=true: the link back between the same two nodes")
-    begin: str
-    end: str
+    begin: TimeText
+    end: TimeText
     decimated: bool
     steps: list[CalendarStep]

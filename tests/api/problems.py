@@ -5,6 +5,8 @@ from typing import Any
 
 import httpx
 
+from broker.api.contract.problems import ProblemOut
+
 PREFIX = "https://bandwidth-broker.invalid/problems/"
 
 
@@ -13,6 +15,7 @@ def problem(response: httpx.Response, status: int, code: str | None = None, fiel
     assert response.status_code == status, (response.status_code, response.text)
     assert response.headers["content-type"] == "application/problem+json"
     said: dict[str, Any] = response.json()
+    ProblemOut.model_validate(said, strict=True)  # as the contract has it
     assert said["request_id"] == response.headers["x-request-id"]
     assert said["type"] == PREFIX + code if code else said["type"].startswith(PREFIX), said
     assert said["status"] == status and said["title"] and said["detail"]

@@ -5,7 +5,6 @@ package brokerapi
 import (
 	"encoding/hex"
 	"fmt"
-	"time"
 )
 
 const (
@@ -26,10 +25,8 @@ func (a Assignment) checkSignals() error {
 		if err := s.Predecessor.check(s.TimeoutUs); err != nil {
 			return fmt.Errorf("start_after: %w", err)
 		}
-		if s.EarlyFrom != nil {
-			if at, err := time.Parse(time.RFC3339Nano, *s.EarlyFrom); err != nil || !plausible(at) {
-				return fmt.Errorf("start_after: early_from %q", *s.EarlyFrom)
-			}
+		if s.EarlyFrom != nil && !plausible(*s.EarlyFrom) {
+			return fmt.Errorf("start_after: early_from %s", s.EarlyFrom)
 		}
 	}
 	if len(a.EndSignals) > mostSuccessors {

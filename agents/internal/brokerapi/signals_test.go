@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSignalsThatMakeNoSense(t *testing.T) {
@@ -13,7 +14,7 @@ func TestSignalsThatMakeNoSense(t *testing.T) {
 	base := func() Assignment {
 		path := "x"
 		peer := SignalPeer{TransferID: "tr_0", Host: "h", DataAddress: "h:1", Key: secret}
-		early := "2026-01-01T00:00:00Z"
+		early := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		return Assignment{
 			TransferID: "tr_1", Role: Send, Mode: Managed, SourcePath: &path, Key: secret,
 			StartAfter: &StartAfter{Predecessor: peer, Kind: StartAfterKindDirect, EarlyFrom: &early, TimeoutUs: 200_000, OnTimeout: Start},
@@ -24,7 +25,7 @@ func TestSignalsThatMakeNoSense(t *testing.T) {
 		"":           func(*Assignment) {},
 		"kind":       func(a *Assignment) { a.StartAfter.Kind = "smoke" },
 		"on_timeout": func(a *Assignment) { a.StartAfter.OnTimeout = "panic" },
-		"early_from": func(a *Assignment) { *a.StartAfter.EarlyFrom = "soon" },
+		"early_from": func(a *Assignment) { *a.StartAfter.EarlyFrom = time.Time{} },
 		"timeout_us": func(a *Assignment) { a.StartAfter.TimeoutUs = 0 },
 		"key":        func(a *Assignment) { a.EndSignals[0].Successor.Key = secret[1:] },
 		"plain name": func(a *Assignment) { a.EndSignals[0].Successor.TransferID = "../x" },

@@ -271,8 +271,8 @@ type AssignedSegment struct {
 
 // Assignment defines model for Assignment.
 type Assignment struct {
-	Deadline        *string `json:"deadline"`
-	DestinationPath *string `json:"destination_path"`
+	Deadline        *time.Time `json:"deadline"`
+	DestinationPath *string    `json:"destination_path"`
 
 	// EndSignals for the sender of a predecessor
 	EndSignals []EndSignal `json:"end_signals"`
@@ -413,6 +413,12 @@ type ReportsTaken struct {
 	ServerTookUs int64 `json:"server_took_us"`
 }
 
+// Revision There is something new for an agent.
+type Revision struct {
+	// Revision of its assignments, as they are now
+	Revision int64 `json:"revision"`
+}
+
 // SignalPeer The sender at the other end of a start signal.
 type SignalPeer struct {
 	DataAddress string `json:"data_address"`
@@ -426,7 +432,7 @@ type SignalPeer struct {
 // StartAfter What a successor's sender waits for.
 type StartAfter struct {
 	// EarlyFrom from here on a signal may start it before its first segment; null: never
-	EarlyFrom *string             `json:"early_from"`
+	EarlyFrom *time.Time          `json:"early_from"`
 	Kind      StartAfterKind      `json:"kind"`
 	OnTimeout StartAfterOnTimeout `json:"on_timeout"`
 
@@ -450,18 +456,18 @@ type TakenReport struct {
 	TransferID string `json:"transfer_id"`
 }
 
-// DownloadV1AgentsDownloadPlatformGetParams defines parameters for DownloadV1AgentsDownloadPlatformGet.
-type DownloadV1AgentsDownloadPlatformGetParams struct {
+// DownloadAgentParams defines parameters for DownloadAgent.
+type DownloadAgentParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
-// ReadAssignmentsV1AgentsHostAssignmentsGetParams defines parameters for ReadAssignmentsV1AgentsHostAssignmentsGet.
-type ReadAssignmentsV1AgentsHostAssignmentsGetParams struct {
+// GetAssignmentsParams defines parameters for GetAssignments.
+type GetAssignmentsParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
-// EnrolV1AgentsEnrolPostJSONRequestBody defines body for EnrolV1AgentsEnrolPost for application/json ContentType.
-type EnrolV1AgentsEnrolPostJSONRequestBody = EnrolBody
+// EnrolAgentJSONRequestBody defines body for EnrolAgent for application/json ContentType.
+type EnrolAgentJSONRequestBody = EnrolBody
 
-// ReportV1AgentsHostReportsPostJSONRequestBody defines body for ReportV1AgentsHostReportsPost for application/json ContentType.
-type ReportV1AgentsHostReportsPostJSONRequestBody = ReportsBody
+// SendReportsJSONRequestBody defines body for SendReports for application/json ContentType.
+type SendReportsJSONRequestBody = ReportsBody

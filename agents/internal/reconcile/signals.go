@@ -4,7 +4,6 @@ package reconcile
 
 import (
 	"encoding/hex"
-	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/mover"
@@ -19,9 +18,7 @@ func startAfter(a *brokerapi.StartAfter) mover.StartAfter {
 	}
 	early := schedule.Forever
 	if a.EarlyFrom != nil {
-		if at, err := time.Parse(time.RFC3339Nano, *a.EarlyFrom); err == nil {
-			early = at.UnixMicro()
-		}
+		early = a.EarlyFrom.UnixMicro()
 	}
 	return mover.StartAfter{
 		Predecessor: signalPeer(a.Predecessor), Kind: mover.SignalKind(a.Kind), EarlyFrom: early, Timeout: a.TimeoutUs,

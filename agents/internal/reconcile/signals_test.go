@@ -5,6 +5,7 @@ package reconcile
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/mover"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestSignalsFromTheDocument(t *testing.T) {
-	path, early := "x", "2026-01-01T00:00:00.000001Z"
+	path, early := "x", time.Date(2026, 1, 1, 0, 0, 0, 1000, time.UTC)
 	peer := func(id string) brokerapi.SignalPeer {
 		return brokerapi.SignalPeer{TransferID: id, Host: "h", DataAddress: "h:1", Key: "6b"}
 	}

@@ -11,7 +11,8 @@ from broker.api import render, sse
 from broker.api.agent_schemas import AgentReport, Assignments, EnrolBody, Enrolment, ReportsBody, ReportsTaken
 from broker.api.arrival import server_times
 from broker.api.context import Agent, BrokerDependency, etag
-from broker.api.routes.transfers import REFUSALS
+from broker.api.contract.parts import NOT_MODIFIED, OPEN, TAGGED
+from broker.api.contract.streams import stream_of
 from broker.api.routing import make_router
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import assignments, hand_out
@@ -21,7 +22,7 @@ from broker.store.reports import Report
 router = make_router("agents", "/v1/agents")
 
 
-@router.post("/enrol", status_code=201, response_model=Enrolment, responses=REFUSALS)
+@router.post("/enrol", operation_id="enrolAgent", status_code=201, response_model=Enrolment, openapi_extra=OPEN)
 async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> Response:
     """Trade a one-time enrolment token for an agent token."""
     now_us = broker.clock()
@@ -47,7 +48,12 @@ async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> 
     return render.answer(shown, 201)
 
 
-@router.get("/{host}/assignments", response_model=Assignments, responses={**REFUSALS, 304: {"description": "nothing new"}})
+@router.get(
+    "/{host}/assignments",
+    operation_id="getAssignments",
+    response_model=Assignments,
+    responses={200: TAGGED, 304: NOT_MODIFIED},
+)
 async def read_assignments(
     host: str,
     request: Request,
@@ -69,7 +75,12 @@ async def read_assignments(
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})
 
 
-@router.get("/{host}/stream", responses={200: {"content": {"text/event-stream": {}}}}, response_class=Response)
+@router.get(
+    "/{host}/stream",
+    operation_id="streamAssignments",
+    response_class=Response,
+    responses={200: stream_of("RevisionMessage")},
+)
 async def stream(host: str, broker: BrokerDependency, _: Agent) -> Response:
     """SSE: `event: revision` whenever there is something new."""
     agent = broker.revisions.listen(host)
@@ -81,7 +92,7 @@ async def _revisions(told: AsyncIterator[int | None]) -> AsyncIterator[str]:
         yield sse.HEARTBEAT if revision is None else sse.message(f'{{"revision": {revision}}}', "revision")
 
 
-@router.post("/{host}/reports", response_model=ReportsTaken, responses=REFUSALS)
+@router.post("/{host}/reports", operation_id="sendReports", response_model=ReportsTaken)
 async def report(host: str, body: ReportsBody, request: Request, broker: BrokerDependency, _: Agent) -> Response:
     """Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent."""
     now_us = broker.clock()

@@ -10,6 +10,7 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
+from broker.api.contract.document import describe
 from broker.api.headers import CONTENT_SECURITY_POLICY
 
 router = APIRouter(include_in_schema=False)
@@ -59,7 +60,13 @@ async def _pieces(whole: bytes) -> AsyncIterator[bytes]:
         yield whole[begin : begin + _PIECE]
 
 
-_WRITE = "import orjson, sys; from broker.main import create_app; sys.stdout.buffer.write(orjson.dumps(create_app().openapi()))"
+_WRITE = """
+import sys
+import orjson
+from broker.api.contract.document import describe
+from broker.main import create_app
+sys.stdout.buffer.write(orjson.dumps(describe(create_app())))
+"""
 
 
 async def _written(app: FastAPI) -> bytes:
@@ -69,4 +76,4 @@ async def _written(app: FastAPI) -> bytes:
         said, _ = await child.communicate()
         if child.returncode == 0:
             return said
-    return await asyncio.to_thread(lambda: orjson.dumps(app.openapi()))
+    return await asyncio.to_thread(lambda: orjson.dumps(describe(app)))

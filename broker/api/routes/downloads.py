@@ -10,7 +10,7 @@ from fastapi import Header, Request, Response
 from fastapi.responses import FileResponse
 
 from broker.api.context import BrokerDependency
-from broker.api.routes.transfers import REFUSALS
+from broker.api.contract.parts import BINARY, NOT_MODIFIED, OPEN, TAGGED, TEXT
 from broker.api.routing import make_router
 from broker.desk.ground.problems import Problem
 from broker.fleet.agent_files import PLATFORMS, AgentFile, AgentFiles
@@ -23,23 +23,28 @@ _PLAIN_URL = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~/-]*)?")
 
 _BINARY: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-        "headers": {"X-Checksum-Sha256": {"schema": {"type": "string"}, "description": "of the file, in hex"}},
+        "content": {"application/octet-stream": BINARY},
+        "headers": TAGGED["headers"] | {"X-Checksum-Sha256": {"schema": {"type": "string"}, "description": "of the file, in hex"}},
     },
-    304: {"description": "the caller has it already"},
-    404: REFUSALS[404],
+    304: NOT_MODIFIED,
 }
-_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, 404: REFUSALS[404]}
+_TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": TEXT}}}
 
 
-@router.get("/download/{platform}.sha256", response_class=Response, responses=_TEXT)
+@router.get(
+    "/download/{platform}.sha256",
+    operation_id="downloadAgentChecksum",
+    response_class=Response,
+    responses=_TEXT,
+    openapi_extra=OPEN,
+)
 async def checksum(platform: str, broker: BrokerDependency) -> Response:
     """The SHA-256 of an agent, as `sha256sum --check` reads it."""
     found = await _found(broker.agent_files, platform)
     return Response(f"{found.sha256}  bwb-agent-{platform}\n", media_type="text/plain")
 
 
-@router.get("/download/{platform}", response_class=Response, responses=_BINARY)
+@router.get("/download/{platform}", operation_id="downloadAgent", response_class=Response, responses=_BINARY, openapi_extra=OPEN)
 async def download(
     platform: str, broker: BrokerDependency, if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None
 ) -> Response:
@@ -51,7 +56,7 @@ async def download(
     return FileResponse(found.path, headers=headers, media_type="application/octet-stream", filename=f"bwb-agent-{platform}")
 
 
-@router.get("/install.sh", response_class=Response, responses={200: _TEXT[200]})
+@router.get("/install.sh", operation_id="downloadInstallScript", response_class=Response, responses=_TEXT, openapi_extra=OPEN)
 async def install_script(request: Request, broker: BrokerDependency) -> Response:
     """Installs the agent on the host that runs it, as root, and enrols the host with the token in BWB_ENROLMENT_TOKEN."""
     url = broker.settings.public_url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"

@@ -12,10 +12,10 @@ from fastapi import Header, Query, Request, Response
 from broker.api import paging, render, sse
 from broker.api.callers import caller
 from broker.api.context import Broker, BrokerDependency, Operator, Reader
+from broker.api.contract.streams import stream_of
 from broker.api.feed import PAGE, PUBLIC, Heard, Listener, Wanted
 from broker.api.fields import Text, Time
-from broker.api.operator_schemas import AuditLogPage
-from broker.api.routes.transfers import REFUSALS
+from broker.api.operator_schemas import AuditLogPage, AuditOut
 from broker.api.routing import make_router
 from broker.core.transfer import State
 from broker.core.units import format_time
@@ -28,9 +28,7 @@ from broker.store.session import DatabaseAway
 router = make_router("events", "/v1")
 
 
-@router.get(
-    "/events", responses={**REFUSALS, 429: REFUSALS[503], 200: {"content": {"text/event-stream": {}}}}, response_class=Response
-)
+@router.get("/events", operation_id="streamEvents", response_class=Response, responses={200: stream_of("EventMessage")})
 async def stream(
     request: Request,
     broker: BrokerDependency,
@@ -131,7 +129,7 @@ def _reset(broker: Broker, position: Position) -> str:
     return sse.message(orjson.dumps(render.event(StoredEvent(position, event))).decode(), "reset", str(position))
 
 
-@router.get("/audit-log", response_model=AuditLogPage, responses=REFUSALS)
+@router.get("/audit-log", operation_id="listAuditLog", response_model=AuditLogPage)
 async def audit_log(
     broker: BrokerDependency,
     _: Operator,
@@ -158,7 +156,7 @@ async def audit_log(
     return render.answer({"items": [render.event(stored, called) for stored in found[:limit]], "next": following})
 
 
-@router.get("/audit", responses=REFUSALS)
+@router.get("/audit", operation_id="runAudit", response_model=AuditOut)
 async def run_audit(broker: BrokerDependency, _: Operator) -> Response:
     """Prove the invariants now, from SQL alone."""
     begin = broker.clock()

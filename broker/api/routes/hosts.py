@@ -6,7 +6,6 @@ from fastapi import Response
 from broker.api import render
 from broker.api.context import BrokerDependency, Operator, Reader
 from broker.api.operator_schemas import EnrolmentTokenBody, EnrolmentTokenOut, HostChangeBody, HostOut, NewEnrolmentToken
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.desk.ground.problems import Problem
 from broker.desk.network.links import RemoveHost
@@ -18,8 +17,9 @@ from broker.store.host_loads import HostLoad
 router = make_router("hosts", "/v1/hosts")
 
 
-@router.get("", response_model=list[HostOut], responses=REFUSALS)
+@router.get("", operation_id="listHosts", response_model=list[HostOut])
 async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
+    """Every enrolled host."""
     async with broker.database.transaction() as connection:
         found = await hosts.get_many(connection)
         now_us = broker.clock()
@@ -29,7 +29,7 @@ async def list_hosts(broker: BrokerDependency, _: Reader) -> Response:
     )
 
 
-@router.post("/enrolment-tokens", status_code=201, response_model=NewEnrolmentToken, responses=REFUSALS)
+@router.post("/enrolment-tokens", operation_id="createEnrolmentToken", status_code=201, response_model=NewEnrolmentToken)
 async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDependency, caller: Operator) -> Response:
     """A one-time token with which the agent of `host` joins at `node`. It is shown here and never again."""
     now_us = broker.clock()
@@ -39,7 +39,7 @@ async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDepende
     return render.answer(render.enrolment_token(token, now_us) | {"token": secret}, 201, {"Cache-Control": "no-store"})
 
 
-@router.get("/enrolment-tokens", response_model=list[EnrolmentTokenOut], responses=REFUSALS)
+@router.get("/enrolment-tokens", operation_id="listEnrolmentTokens", response_model=list[EnrolmentTokenOut])
 async def list_enrolment_tokens(broker: BrokerDependency, _: Operator) -> Response:
     """Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host."""
     async with broker.database.transaction() as connection:
@@ -48,7 +48,7 @@ async def list_enrolment_tokens(broker: BrokerDependency, _: Operator) -> Respon
     return render.answer([render.enrolment_token(item, now_us) for item in found])
 
 
-@router.delete("/enrolment-tokens/{token_id}", status_code=204, response_class=Response, responses=REFUSALS)
+@router.delete("/enrolment-tokens/{token_id}", operation_id="revokeEnrolmentToken", status_code=204, response_class=Response)
 async def revoke_enrolment_token(token_id: str, broker: BrokerDependency, caller: Operator) -> Response:
     """Nobody joins with it any more. One that was used is a host by now: remove that."""
     if "\0" in token_id:
@@ -57,8 +57,9 @@ async def revoke_enrolment_token(token_id: str, broker: BrokerDependency, caller
     return Response(status_code=204)
 
 
-@router.get("/{host}", response_model=HostOut, responses=REFUSALS)
+@router.get("/{host}", operation_id="getHost", response_model=HostOut)
 async def show(host: str, broker: BrokerDependency, _: Reader) -> Response:
+    """One host."""
     async with broker.database.transaction() as connection:
         found = await hosts.get(connection, host) if "\0" not in host else None
         if found is None:
@@ -68,7 +69,7 @@ async def show(host: str, broker: BrokerDependency, _: Reader) -> Response:
     return render.answer(render.host(found, now_us, broker.clock_limits, loads.get(host, HostLoad())))
 
 
-@router.patch("/{host}", response_model=HostOut, responses=REFUSALS)
+@router.patch("/{host}", operation_id="changeHost", response_model=HostOut)
 async def change(host: str, body: HostChangeBody, broker: BrokerDependency, caller: Operator) -> Response:
     """Drain a host: it finishes what it has and takes nothing new."""
     async with broker.database.transaction() as connection:
@@ -82,7 +83,7 @@ async def change(host: str, body: HostChangeBody, broker: BrokerDependency, call
     return await show(host, broker, caller)
 
 
-@router.delete("/{host}", status_code=204, response_class=Response, responses=REFUSALS)
+@router.delete("/{host}", operation_id="removeHost", status_code=204, response_class=Response)
 async def remove(host: str, broker: BrokerDependency, caller: Operator) -> Response:
     """Forget a host: its token stops working, its NIC leaves the network. Refused while transfers are booked on it."""
     if "\0" in host:

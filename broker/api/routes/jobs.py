@@ -12,9 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.api import paging
 from broker.api import queue as queues
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, Submitter
+from broker.api.contract.parts import BINARY, CREATED, TAGGED, TEXT
 from broker.api.job_schemas import JobOut, JobPage, NetworkBody, PlanBody, SimulationBody
 from broker.api.network_answers import link_of
-from broker.api.routes.transfers import REFUSALS, IdempotencyKey
+from broker.api.routes.transfers import IdempotencyKey
 from broker.api.routing import make_router
 from broker.core.link_document import document_of
 from broker.core.network import Link, Network
@@ -35,7 +36,7 @@ MOST_ERRORS = 20
 States = Annotated[list[JobState] | None, Query()]
 
 
-@router.post("/plans", status_code=202, response_model=JobOut, responses=REFUSALS)
+@router.post("/plans", operation_id="startPlan", status_code=202, response_model=JobOut, responses={202: CREATED})
 async def plan(
     body: PlanBody, http: HttpRequest, broker: BrokerDependency, caller: Operator, idempotency_key: IdempotencyKey = None
 ) -> Response:
@@ -57,7 +58,7 @@ async def _check_names(broker: Broker, body: PlanBody) -> None:
             raise Problem.of_field(f"transfers.{index}", f"there is no transfer {transfer_id!r}")
 
 
-@router.get("/plans", response_model=JobPage, responses=REFUSALS)
+@router.get("/plans", operation_id="listPlans", response_model=JobPage)
 async def list_plans(
     broker: BrokerDependency, _: Reader, state: States = None, limit: paging.Limit = 100, cursor: paging.Cursor = None
 ) -> Response:
@@ -65,12 +66,13 @@ async def list_plans(
     return await queues.page(broker, Kind.PLAN, [str(s) for s in state or ()], limit, cursor)
 
 
-@router.get("/plans/{job_id}", response_model=JobOut, responses=REFUSALS)
+@router.get("/plans/{job_id}", operation_id="getPlan", response_model=JobOut, responses={200: TAGGED})
 async def show_plan(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
+    """A re-optimisation, with its result once it is DONE."""
     return await queues.answer(broker, await queues.find(broker, Kind.PLAN, job_id))
 
 
-@router.post("/plans/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
+@router.post("/plans/{job_id}/cancel", operation_id="cancelPlan", response_model=JobOut, responses={200: TAGGED})
 async def cancel_plan(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
     """Stop it; what it has not booked by then is not booked. No change where it has ended."""
     job = await queues.find(broker, Kind.PLAN, job_id)
@@ -78,7 +80,7 @@ async def cancel_plan(job_id: str, broker: BrokerDependency, caller: Operator, r
     return await queues.cancel(broker, caller, job)
 
 
-@router.post("/simulations", status_code=202, response_model=JobOut, responses=REFUSALS)
+@router.post("/simulations", operation_id="startSimulation", status_code=202, response_model=JobOut, responses={202: CREATED})
 async def simulate(
     body: SimulationBody, http: HttpRequest, broker: BrokerDependency, caller: Submitter, idempotency_key: IdempotencyKey = None
 ) -> Response:
@@ -120,7 +122,7 @@ async def _links(broker: Broker, wanted: Literal["current"] | NetworkBody) -> li
         return [record.link for record in (await bookings.load_links(connection)).values()]
 
 
-@router.get("/simulations", response_model=JobPage, responses=REFUSALS)
+@router.get("/simulations", operation_id="listSimulations", response_model=JobPage)
 async def list_simulations(
     broker: BrokerDependency, _: Reader, state: States = None, limit: paging.Limit = 100, cursor: paging.Cursor = None
 ) -> Response:
@@ -128,27 +130,38 @@ async def list_simulations(
     return await queues.page(broker, Kind.SIMULATION, [str(s) for s in state or ()], limit, cursor)
 
 
-@router.get("/simulations/{job_id}", response_model=JobOut, responses={**REFUSALS, 200: {"content": {"text/csv": {}}}})
+@router.get(
+    "/simulations/{job_id}",
+    operation_id="getSimulation",
+    response_model=JobOut,
+    responses={200: TAGGED | {"content": {"text/csv": TEXT}}, 409: {}},
+)
 async def show_simulation(
     job_id: str,
     broker: BrokerDependency,
     _: Reader,
     format: Annotated[Literal["json", "csv"], Query(description="csv: the result alone, as a table")] = "json",
 ) -> Response:
+    """A simulation, with its result once it is DONE."""
     job = await queues.find(broker, Kind.SIMULATION, job_id)
     if format == "csv":
         return Response(as_csv(_result(job)), media_type="text/csv; charset=utf-8")
     return await queues.answer(broker, job)
 
 
-@router.get("/simulations/{job_id}/plot.png", response_class=Response, responses={**REFUSALS, 200: {"content": {"image/png": {}}}})
+@router.get(
+    "/simulations/{job_id}/plot.png",
+    operation_id="getSimulationPlot",
+    response_class=Response,
+    responses={200: {"content": {"image/png": BINARY}}, 409: {}},
+)
 async def plot(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
     """The result as a picture."""
     job = await queues.find(broker, Kind.SIMULATION, job_id)
     return Response(base64.b64decode(_result(job)["plot_png"]), media_type="image/png")
 
 
-@router.post("/simulations/{job_id}/cancel", response_model=JobOut, responses=REFUSALS)
+@router.post("/simulations/{job_id}/cancel", operation_id="cancelSimulation", response_model=JobOut, responses={200: TAGGED})
 async def cancel_simulation(job_id: str, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
     """Stop it: one's own with `submit`, everybody's with `operate`. No change where it has ended."""
     job = await queues.find(broker, Kind.SIMULATION, job_id)
@@ -168,7 +181,7 @@ def _result(job: Job) -> dict[str, Any]:
     return job.result
 
 
-@router.post("/plans/{job_id}/apply", response_model=JobOut, responses=REFUSALS)
+@router.post("/plans/{job_id}/apply", operation_id="applyPlan", response_model=JobOut, responses={200: TAGGED})
 async def apply(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
     """Book the result: all of it, or nothing where a link or a transfer is not as it was (409 `conflict` with `changed`)."""
     job = await queues.find(broker, Kind.PLAN, job_id)

@@ -8,9 +8,9 @@ from fastapi import Query, Response
 
 from broker.api import network_answers, render
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Operator, Reader, etag
+from broker.api.contract.parts import CREATED, TAGGED
 from broker.api.network_answers import link_of, mistakes, steps_of
 from broker.api.network_schemas import LinkChangeOut, LinkDeletedOut, WindowAddedOut
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.api.schemas import CalendarOut, LinkBody, LinkChangeBody, LinkOut, OnBroken, WindowBody
 from broker.api.spans import From, To, span
@@ -32,31 +32,34 @@ PreviewWanted = Annotated[
 ]
 
 
-@router.get("", response_model=list[LinkOut], responses=REFUSALS)
+@router.get("", operation_id="listLinks", response_model=list[LinkOut])
 async def list_links(broker: BrokerDependency, _: Reader) -> Response:
+    """Every link, with its capacity steps and windows."""
     async with broker.database.transaction() as connection:
         records = await bookings.load_links(connection)
         reverses = await broker.reverses(connection)
     return render.answer([render.link(record, reverses.get(link_id)) for link_id, record in records.items()])
 
 
-@router.post("", status_code=201, response_model=LinkOut, responses=REFUSALS)
+@router.post("", operation_id="createLink", status_code=201, response_model=LinkOut, responses={201: CREATED})
 async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> Response:
+    """Add a directed link. Refused where its id is taken."""
     link = link_of(body)
     network_answers.refuse(list(mistakes(link)))
     (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
     return render.answer(_shown(broker, record), 201, {"Location": f"/v1/links/{record.link.id}", "ETag": etag(record.revision)})
 
 
-@router.get("/{link_id}", response_model=LinkOut, responses=REFUSALS)
+@router.get("/{link_id}", operation_id="getLink", response_model=LinkOut, responses={200: TAGGED})
 async def show(link_id: str, broker: BrokerDependency, _: Reader) -> Response:
+    """One link."""
     record = await _found(broker, link_id)
     async with broker.database.transaction() as connection:
         reverse = (await broker.reverses(connection)).get(link_id)
     return render.answer(render.link(record, reverse), headers={"ETag": etag(record.revision)})
 
 
-@router.patch("/{link_id}", response_model=LinkChangeOut, responses=REFUSALS)
+@router.patch("/{link_id}", operation_id="changeLink", response_model=LinkChangeOut, responses={200: TAGGED})
 async def change(
     link_id: str,
     body: LinkChangeBody,
@@ -82,9 +85,10 @@ async def change(
 
 @router.delete(
     "/{link_id}",
+    operation_id="deleteLink",
     status_code=204,
     response_class=Response,
-    responses=REFUSALS | {200: {"model": LinkDeletedOut, "description": "With `on_broken=replan`, and as a preview"}},
+    responses={200: {"model": LinkDeletedOut, "description": "With `on_broken=replan`, and as a preview"}},
 )
 async def delete(
     link_id: str,
@@ -102,7 +106,7 @@ async def delete(
     return render.answer({"id": link_id, "deleted": not preview} | network_answers.settled(done.outcomes, preview))
 
 
-@router.get("/{link_id}/calendar", response_model=CalendarOut, responses=REFUSALS)
+@router.get("/{link_id}/calendar", operation_id="getLinkCalendar", response_model=CalendarOut)
 async def calendar(
     link_id: str,
     broker: BrokerDependency,
@@ -134,9 +138,10 @@ async def calendar(
 
 @router.post(
     "/{link_id}/windows",
+    operation_id="addLinkWindow",
     status_code=201,
     response_model=WindowAddedOut,
-    responses=REFUSALS | {200: {"model": LinkChangeOut, "description": "A preview: the link as it would be"}},
+    responses={201: TAGGED, 200: TAGGED | {"model": LinkChangeOut, "description": "A preview: the link as it would be"}},
 )
 async def add_window(
     link_id: str, body: WindowBody, broker: BrokerDependency, caller: Operator, preview: PreviewWanted = False
@@ -152,10 +157,13 @@ async def add_window(
     return _changed(broker, changed, preview, 201, {"window": window.id})
 
 
-@router.delete("/{link_id}/windows/{window_id}", response_model=LinkChangeOut, responses=REFUSALS)
+@router.delete(
+    "/{link_id}/windows/{window_id}", operation_id="removeLinkWindow", response_model=LinkChangeOut, responses={200: TAGGED}
+)
 async def remove_window(
     link_id: str, window_id: str, broker: BrokerDependency, caller: Operator, preview: PreviewWanted = False
 ) -> Response:
+    """End a maintenance window, an outage or background traffic."""
     return _changed(broker, await _decided(broker, RemoveWindow(link_id, window_id, caller.id), preview), preview)
 
 

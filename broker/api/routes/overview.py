@@ -10,7 +10,6 @@ from broker.api.context import Broker, BrokerDependency, Reader
 from broker.api.fields import Time
 from broker.api.outlook import WHY
 from broker.api.overview_schemas import LoadOut, OverviewOut
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.api.spans import To, span
 from broker.core.transfer import State
@@ -27,7 +26,7 @@ _DAY_US = 24 * _HOUR_US
 _BUSIEST = 20
 
 
-@router.get("/overview", response_model=OverviewOut, responses=REFUSALS)
+@router.get("/overview", operation_id="getOverview", response_model=OverviewOut)
 async def overview(broker: BrokerDependency, _: Reader) -> Response:
     """Promises kept, at risk and broken; what was admitted and refused, and why; transfers, agents, links."""
     now_us, silence_us = broker.clock(), broker.clock_limits.silence_us
@@ -101,7 +100,7 @@ async def _links(broker: Broker, now_us: int) -> render.Json:
     return {"number": len(loads), "busiest": rows}
 
 
-@router.get("/network/load", response_model=LoadOut, responses=REFUSALS)
+@router.get("/network/load", operation_id="getNetworkLoad", response_model=LoadOut)
 async def load(
     broker: BrokerDependency,
     _: Reader,

@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 
 from broker.api import render
 from broker.api.context import Reader
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.planners import DEFAULT_PLANNER, PLANNERS
 from broker.planners.signature import Planner
@@ -30,8 +29,9 @@ class PlannerOut(BaseModel):
     default: bool
 
 
-@router.get("", response_model=list[PlannerOut], responses=REFUSALS)
+@router.get("", operation_id="listPlanners", response_model=list[PlannerOut])
 async def list_planners(_: Reader) -> Response:
+    """Every planner, and what it does."""
     return render.answer([
         {
             "name": name,

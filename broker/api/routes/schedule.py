@@ -9,7 +9,6 @@ from broker.api import paging, render
 from broker.api.context import BrokerDependency, Reader
 from broker.api.fields import Text
 from broker.api.render import time_or_none
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.api.schedule_schemas import BookingsOut, ScheduleOut
 from broker.api.spans import From, To, span
@@ -24,7 +23,7 @@ from broker.views.link_use import Use, together, uses
 router = make_router("schedule", "/v1")
 
 
-@router.get("/schedule", response_model=ScheduleOut, responses=REFUSALS)
+@router.get("/schedule", operation_id="getSchedule", response_model=ScheduleOut)
 async def show(
     broker: BrokerDependency,
     _: Reader,
@@ -73,7 +72,7 @@ def _scheduled(record: Transfer, begin_us: int, end_us: int, link: str | None) -
     }
 
 
-@router.get("/links/{link_id}/bookings", response_model=BookingsOut, responses=REFUSALS)
+@router.get("/links/{link_id}/bookings", operation_id="getLinkBookings", response_model=BookingsOut)
 async def link_bookings(
     link_id: str,
     broker: BrokerDependency,

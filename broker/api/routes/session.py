@@ -7,10 +7,9 @@ from broker.api import render
 from broker.api.addresses import address_of
 from broker.api.callers import check_origin, clear_cookie, cookie_secret, set_cookie, signed_in
 from broker.api.context import BrokerDependency, Reader
+from broker.api.contract.parts import OPEN
 from broker.api.operator_schemas import SessionBody, SessionOut
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
-from broker.api.schemas import ProblemOut
 from broker.core.units import format_time
 from broker.desk.ground.problems import Problem
 from broker.fleet.tokens import Principal
@@ -18,7 +17,7 @@ from broker.fleet.tokens import Principal
 router = make_router("session", "/v1/session")
 
 
-@router.post("", status_code=201, response_model=SessionOut, responses=REFUSALS | {429: {"model": ProblemOut}})
+@router.post("", operation_id="signIn", status_code=201, response_model=SessionOut, openapi_extra=OPEN)
 async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency) -> Response:
     """Trade a token for a session: the answer sets a cookie that does in its place, and that no script can read.
 
@@ -39,7 +38,7 @@ async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency)
     return answer
 
 
-@router.get("", response_model=SessionOut, responses=REFUSALS)
+@router.get("", operation_id="getSession", response_model=SessionOut)
 async def show(request: Request, caller: Reader) -> Response:
     """Who is calling, and what they may."""
     by_cookie = "authorization" not in request.headers and cookie_secret(request) is not None
@@ -47,7 +46,7 @@ async def show(request: Request, caller: Reader) -> Response:
     return render.answer(_shown(caller, expires_us), headers={"Cache-Control": "no-store"})
 
 
-@router.delete("", status_code=204, response_class=Response, responses=REFUSALS)
+@router.delete("", operation_id="signOut", status_code=204, response_class=Response, responses={404: {}})
 async def sign_out(request: Request, broker: BrokerDependency, _: Reader) -> Response:
     """End the session."""
     if cookie_secret(request) is None:

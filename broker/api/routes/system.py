@@ -7,6 +7,8 @@ from fastapi import Response
 
 from broker.api import render
 from broker.api.context import BrokerDependency
+from broker.api.contract.parts import OPEN, TEXT
+from broker.api.operator_schemas import HealthOut
 from broker.api.routing import make_router
 from broker.core.units import US_PER_S
 from broker.store import bookings
@@ -17,13 +19,19 @@ router = make_router("system")
 _PATIENCE_S = 2.0
 
 
-@router.get("/healthz")
+@router.get("/healthz", operation_id="checkHealth", response_model=HealthOut, openapi_extra=OPEN)
 async def healthz() -> Response:
     """The process runs."""
     return render.answer({"status": "ok"})
 
 
-@router.get("/readyz", responses={503: {"description": "not ready"}})
+@router.get(
+    "/readyz",
+    operation_id="checkReadiness",
+    response_model=HealthOut,
+    responses={503: {"model": HealthOut, "description": "not ready"}},
+    openapi_extra=OPEN,
+)
 async def readyz(broker: BrokerDependency) -> Response:
     """The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count."""
 
@@ -38,8 +46,16 @@ async def readyz(broker: BrokerDependency) -> Response:
     return render.answer({"status": "ready", "wakeups": broker.wakeups.connected})
 
 
-@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@router.get(
+    "/metrics",
+    operation_id="getMetrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": TEXT}}},
+    openapi_extra=OPEN,
+)
 async def metrics(broker: BrokerDependency) -> Response:
+    """For Prometheus, in its text format."""
+
     async def look() -> bytes:
         now_us = broker.clock()
         shares = {load.link_id: load.shares[0] for load in await broker.link_load.load(now_us, now_us + 1, 1)}

@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.api import render
 from broker.api.context import Administrator, Broker, BrokerDependency, ExpectedRevision, etag
+from broker.api.contract.parts import TAGGED
 from broker.api.operator_schemas import TokenBody, TokenChangeBody, TokenInUse, TokenOut
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.core.allowance import NOTHING
 from broker.desk.ground.problems import Problem
@@ -20,15 +20,16 @@ from broker.store.access import Token
 router = make_router("tokens", "/v1/tokens")
 
 
-@router.get("", response_model=list[TokenInUse], responses=REFUSALS)
+@router.get("", operation_id="listTokens", response_model=list[TokenInUse])
 async def list_tokens(broker: BrokerDependency, _: Administrator) -> Response:
     """Every token that there ever was, without its secret."""
     async with broker.database.transaction() as connection:
         return render.answer(await _shown(broker, connection, await access.list_tokens(connection)))
 
 
-@router.get("/{token_id}", response_model=TokenInUse, responses=REFUSALS)
+@router.get("/{token_id}", operation_id="getToken", response_model=TokenInUse, responses={200: TAGGED})
 async def show(token_id: str, broker: BrokerDependency, _: Administrator) -> Response:
+    """One token, without its secret."""
     async with broker.database.transaction() as connection:
         found = None if "\0" in token_id else await access.token_by_id(connection, token_id)
         if found is None:
@@ -37,7 +38,7 @@ async def show(token_id: str, broker: BrokerDependency, _: Administrator) -> Res
     return render.answer(shown, headers={"ETag": etag(found.revision)})
 
 
-@router.patch("/{token_id}", response_model=TokenInUse, responses=REFUSALS)
+@router.patch("/{token_id}", operation_id="changeToken", response_model=TokenInUse, responses={200: TAGGED})
 async def change(
     token_id: str, body: TokenChangeBody, broker: BrokerDependency, caller: Administrator, revision: ExpectedRevision
 ) -> Response:
@@ -68,7 +69,7 @@ async def _shown(broker: Broker, connection: AsyncConnection, found: Sequence[To
     ]
 
 
-@router.post("", status_code=201, response_model=TokenOut, responses=REFUSALS)
+@router.post("", operation_id="createToken", status_code=201, response_model=TokenOut)
 async def create(body: TokenBody, broker: BrokerDependency, caller: Administrator) -> Response:
     """A new token. The secret is in this answer and nowhere else."""
     now_us = broker.clock()
@@ -86,8 +87,9 @@ async def create(body: TokenBody, broker: BrokerDependency, caller: Administrato
     return render.answer(render.token(token, secret), 201, {"Cache-Control": "no-store"})
 
 
-@router.delete("/{token_id}", status_code=204, response_class=Response, responses=REFUSALS)
+@router.delete("/{token_id}", operation_id="revokeToken", status_code=204, response_class=Response)
 async def revoke(token_id: str, broker: BrokerDependency, caller: Administrator) -> Response:
+    """End a token and the sessions that were opened with it. What is booked with it stays."""
     if "\0" in token_id:
         raise Problem("not-found", "there is no such token")
     await tokens.revoke(broker.database, broker.clock(), token_id, caller.id)

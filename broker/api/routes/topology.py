@@ -9,8 +9,8 @@ from fastapi import Query, Response
 
 from broker.api import network_answers, render
 from broker.api.context import BrokerDependency, ExpectedRevision, Operator, Reader, etag
+from broker.api.contract.parts import TAGGED
 from broker.api.network_schemas import TopologyBody, TopologyChangeOut, TopologyOut
-from broker.api.routes.transfers import REFUSALS
 from broker.api.routing import make_router
 from broker.core.link_document import document_of
 from broker.core.network import Link
@@ -23,7 +23,7 @@ from broker.store.nodes import Node
 router = make_router("links", "/v1/topology")
 
 
-@router.get("", response_model=TopologyOut, responses=REFUSALS)
+@router.get("", operation_id="getTopology", response_model=TopologyOut, responses={200: TAGGED})
 async def show(broker: BrokerDependency, _: Reader) -> Response:
     """The network as PUT takes it: every link but hosts' NICs, without windows."""
     async with broker.database.transaction() as connection:
@@ -37,7 +37,7 @@ async def show(broker: BrokerDependency, _: Reader) -> Response:
     )
 
 
-@router.put("", response_model=TopologyChangeOut, responses=REFUSALS)
+@router.put("", operation_id="putTopology", response_model=TopologyChangeOut, responses={200: TAGGED})
 async def put(
     body: TopologyBody,
     broker: BrokerDependency,

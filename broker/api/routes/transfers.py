@@ -16,6 +16,7 @@ from broker.api import paging, render
 from broker.api.asking import ask, asks, microseconds
 from broker.api.batches import validated
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
+from broker.api.contract.parts import CREATED, NOT_MODIFIED, TAGGED
 from broker.api.feed import Wanted
 from broker.api.fields import Text, Time
 from broker.api.operator_schemas import EventOut
@@ -24,7 +25,6 @@ from broker.api.overview_schemas import Promise
 from broker.api.routing import make_router
 from broker.api.schemas import (
     BatchOut,
-    ProblemOut,
     QuoteRequest,
     QuotesOut,
     TransferChange,
@@ -57,12 +57,6 @@ TransferId = str
 # So many items of a batch are put into words before others have their turn: some milliseconds.
 _AT_ONCE = 100
 IdempotencyKey = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
-
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemOut, "content": {"application/problem+json": {}}}
-    for status in (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
-}
-
 
 PreviewWanted = Annotated[bool, Query(description="change nothing, and answer what would be")]
 OutlookWanted = Annotated[bool, Query(description="also say how it goes: promise, progress, when it will finish, whose it is")]
@@ -136,7 +130,7 @@ def _count(broker: Broker, results: Sequence[Transfer | Problem]) -> None:
             broker.metrics.admissions.labels(result.planner).inc()
 
 
-@router.post("/transfers", status_code=201, response_model=TransferOut, responses=REFUSALS)
+@router.post("/transfers", operation_id="submitTransfer", status_code=201, response_model=TransferOut, responses={201: CREATED})
 async def submit(
     body: TransferRequest, http: HttpRequest, broker: BrokerDependency, caller: Submitter, idempotency_key: IdempotencyKey = None
 ) -> Response:
@@ -153,7 +147,7 @@ async def submit(
     return render.answer(render.transfer(result, broker.desk.replica.records), 201, headers)
 
 
-@router.post("/transfers/batch", response_model=BatchOut, responses=REFUSALS, openapi_extra=_BATCH)
+@router.post("/transfers/batch", operation_id="submitBatch", response_model=BatchOut, openapi_extra=_BATCH)
 async def submit_batch(
     http: HttpRequest,
     broker: BrokerDependency,
@@ -188,7 +182,7 @@ async def submit_batch(
     return render.answer({"items": said})
 
 
-@router.post("/quotes", response_model=QuotesOut, responses=REFUSALS)
+@router.post("/quotes", operation_id="quoteTransfer", response_model=QuotesOut)
 async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
@@ -199,7 +193,7 @@ async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) ->
     return render.answer({"quotes": shown})
 
 
-@router.get("/transfers", response_model=TransferPage, responses=REFUSALS)
+@router.get("/transfers", operation_id="listTransfers", response_model=TransferPage)
 async def list_transfers(
     broker: BrokerDependency,
     _: Reader,
@@ -239,8 +233,9 @@ async def list_transfers(
 
 @router.get(
     "/transfers/{transfer_id}",
+    operation_id="getTransfer",
     response_model=TransferOut,
-    responses={**REFUSALS, 429: REFUSALS[503], 304: {"description": "it is what If-None-Match names"}},
+    responses={200: TAGGED, 304: NOT_MODIFIED},
 )
 async def show(
     transfer_id: TransferId,
@@ -266,7 +261,9 @@ async def show(
     return render.answer(shown, headers={"ETag": etag(found.revision)})
 
 
-@router.patch("/transfers/{transfer_id}", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+@router.patch(
+    "/transfers/{transfer_id}", operation_id="changeTransfer", response_model=TransferPreview | TransferOut, responses={200: TAGGED}
+)
 async def change(
     transfer_id: TransferId,
     body: TransferChange,
@@ -286,13 +283,18 @@ async def change(
     return await _carry_out(broker, caller, command, preview)
 
 
-@router.post("/transfers/{transfer_id}/commit", response_model=TransferOut, responses=REFUSALS)
+@router.post("/transfers/{transfer_id}/commit", operation_id="commitTransfer", response_model=TransferOut, responses={200: TAGGED})
 async def commit(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
     """Turn a held booking into a reservation."""
     return await _carry_out(broker, caller, Commit(transfer_id, caller.id, revision))
 
 
-@router.post("/transfers/{transfer_id}/cancel", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+@router.post(
+    "/transfers/{transfer_id}/cancel",
+    operation_id="cancelTransfer",
+    response_model=TransferPreview | TransferOut,
+    responses={200: TAGGED},
+)
 async def cancel(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
@@ -300,7 +302,12 @@ async def cancel(
     return await _carry_out(broker, caller, End(transfer_id, caller.id, revision, action=Action.CANCEL), preview)
 
 
-@router.post("/transfers/{transfer_id}/pause", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+@router.post(
+    "/transfers/{transfer_id}/pause",
+    operation_id="pauseTransfer",
+    response_model=TransferPreview | TransferOut,
+    responses={200: TAGGED},
+)
 async def pause(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
@@ -308,7 +315,12 @@ async def pause(
     return await _carry_out(broker, caller, Pause(transfer_id, caller.id, revision, broker.policy), preview)
 
 
-@router.post("/transfers/{transfer_id}/resume", response_model=TransferPreview | TransferOut, responses=REFUSALS)
+@router.post(
+    "/transfers/{transfer_id}/resume",
+    operation_id="resumeTransfer",
+    response_model=TransferPreview | TransferOut,
+    responses={200: TAGGED},
+)
 async def resume(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
@@ -318,7 +330,7 @@ async def resume(
     )
 
 
-@router.get("/transfers/{transfer_id}/events", response_model=list[EventOut], responses=REFUSALS)
+@router.get("/transfers/{transfer_id}/events", operation_id="listTransferEvents", response_model=list[EventOut])
 async def history(transfer_id: TransferId, broker: BrokerDependency, caller: Reader, limit: paging.Limit = 200) -> Response:
     """What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`."""
     transfer = await _found(broker, transfer_id)
@@ -329,7 +341,7 @@ async def history(transfer_id: TransferId, broker: BrokerDependency, caller: Rea
     return render.answer([render.event(stored, called) for stored in found])
 
 
-@router.get("/transfers/{transfer_id}/measurements", responses=REFUSALS)
+@router.get("/transfers/{transfer_id}/measurements", operation_id="getTransferMeasurements")
 async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
     """What the agents reported: time, host, bytes so far, rate measured and rate applied."""
     await _found(broker, transfer_id)

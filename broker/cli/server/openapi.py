@@ -14,11 +14,11 @@ def openapi_command(
     check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 when the file differs from the code.")] = False,
 ) -> None:
     """Write the REST API's contract (OpenAPI 3.1). For developers of the broker; users find it in api-spec/."""
-    from broker.api import contract
+    from broker.api.contract.document import export
     from broker.main import create_app
     from broker.settings import Settings
 
-    said = contract.document(create_app(Settings()))
+    said = export(create_app(Settings()))
     if not check:
         file.write_text(said)
         typer.echo(f"wrote {file}")

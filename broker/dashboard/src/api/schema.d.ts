@@ -12,10 +12,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Overview
+         * Get overview
          * @description Promises kept, at risk and broken; what was admitted and refused, and why; transfers, agents, links.
          */
-        get: operations["overview_v1_overview_get"];
+        get: operations["getOverview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -32,10 +32,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Load
+         * Get network load
          * @description The largest share booked of every link, in each span of time: one answer for a map that moves.
          */
-        get: operations["load_v1_network_load_get"];
+        get: operations["getNetworkLoad"];
         put?: never;
         post?: never;
         delete?: never;
@@ -52,16 +52,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Transfers
+         * List transfers
          * @description Transfers; without `sort`, the newest first.
          */
-        get: operations["list_transfers_v1_transfers_get"];
+        get: operations["listTransfers"];
         put?: never;
         /**
-         * Submit
+         * Submit transfer
          * @description Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had.
          */
-        post: operations["submit_v1_transfers_post"];
+        post: operations["submitTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -78,12 +78,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Submit Batch
+         * Submit batch
          * @description Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
          *
          *     Those with one joint planner (vifi, optimal) are planned together.
          */
-        post: operations["submit_batch_v1_transfers_batch_post"];
+        post: operations["submitBatch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -100,10 +100,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Quote
+         * Quote transfer
          * @description What each planner would answer now. Nothing is booked, and nothing is kept for you.
          */
-        post: operations["quote_v1_quotes_post"];
+        post: operations["quoteTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -118,20 +118,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
+         * Get transfer
          * @description With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then.
          */
-        get: operations["show_v1_transfers__transfer_id__get"];
+        get: operations["getTransfer"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /**
-         * Change
+         * Change transfer
          * @description Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was.
          */
-        patch: operations["change_v1_transfers__transfer_id__patch"];
+        patch: operations["changeTransfer"];
         trace?: never;
     };
     "/v1/transfers/{transfer_id}/commit": {
@@ -144,10 +144,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Commit
+         * Commit transfer
          * @description Turn a held booking into a reservation.
          */
-        post: operations["commit_v1_transfers__transfer_id__commit_post"];
+        post: operations["commitTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -164,10 +164,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel
+         * Cancel transfer
          * @description End a transfer; what is still booked goes back at once.
          */
-        post: operations["cancel_v1_transfers__transfer_id__cancel_post"];
+        post: operations["cancelTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -184,10 +184,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause
+         * Pause transfer
          * @description Send nothing until resumed; what is still booked goes back.
          */
-        post: operations["pause_v1_transfers__transfer_id__pause_post"];
+        post: operations["pauseTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -204,10 +204,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume
+         * Resume transfer
          * @description Book the rest of a paused transfer from now on.
          */
-        post: operations["resume_v1_transfers__transfer_id__resume_post"];
+        post: operations["resumeTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -222,10 +222,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * History
+         * List transfer events
          * @description What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`.
          */
-        get: operations["history_v1_transfers__transfer_id__events_get"];
+        get: operations["listTransferEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -242,10 +242,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Measurements
+         * Get transfer measurements
          * @description What the agents reported: time, host, bytes so far, rate measured and rate applied.
          */
-        get: operations["measurements_v1_transfers__transfer_id__measurements_get"];
+        get: operations["getTransferMeasurements"];
         put?: never;
         post?: never;
         delete?: never;
@@ -262,16 +262,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Plans
+         * List plans
          * @description Re-optimisations, newest first, without their results.
          */
-        get: operations["list_plans_v1_plans_get"];
+        get: operations["listPlans"];
         put?: never;
         /**
-         * Plan
+         * Start plan
          * @description Re-optimise: plan what has not yet been sent anew, together, keeping every promise. The job's result lists what would change.
          */
-        post: operations["plan_v1_plans_post"];
+        post: operations["startPlan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -285,8 +285,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show Plan */
-        get: operations["show_plan_v1_plans__job_id__get"];
+        /**
+         * Get plan
+         * @description A re-optimisation, with its result once it is DONE.
+         */
+        get: operations["getPlan"];
         put?: never;
         post?: never;
         delete?: never;
@@ -305,10 +308,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel Plan
+         * Cancel plan
          * @description Stop it; what it has not booked by then is not booked. No change where it has ended.
          */
-        post: operations["cancel_plan_v1_plans__job_id__cancel_post"];
+        post: operations["cancelPlan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -323,16 +326,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Simulations
+         * List simulations
          * @description Simulations, newest first, without their results.
          */
-        get: operations["list_simulations_v1_simulations_get"];
+        get: operations["listSimulations"];
         put?: never;
         /**
-         * Simulate
+         * Start simulation
          * @description Ask "what if": the same workload through several planners, on the broker's own network or on another.
          */
-        post: operations["simulate_v1_simulations_post"];
+        post: operations["startSimulation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -346,8 +349,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show Simulation */
-        get: operations["show_simulation_v1_simulations__job_id__get"];
+        /**
+         * Get simulation
+         * @description A simulation, with its result once it is DONE.
+         */
+        get: operations["getSimulation"];
         put?: never;
         post?: never;
         delete?: never;
@@ -364,10 +370,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Plot
+         * Get simulation plot
          * @description The result as a picture.
          */
-        get: operations["plot_v1_simulations__job_id__plot_png_get"];
+        get: operations["getSimulationPlot"];
         put?: never;
         post?: never;
         delete?: never;
@@ -386,10 +392,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel Simulation
+         * Cancel simulation
          * @description Stop it: one's own with `submit`, everybody's with `operate`. No change where it has ended.
          */
-        post: operations["cancel_simulation_v1_simulations__job_id__cancel_post"];
+        post: operations["cancelSimulation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -406,10 +412,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Apply
+         * Apply plan
          * @description Book the result: all of it, or nothing where a link or a transfer is not as it was (409 `conflict` with `changed`).
          */
-        post: operations["apply_v1_plans__job_id__apply_post"];
+        post: operations["applyPlan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -423,11 +429,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Links */
-        get: operations["list_links_v1_links_get"];
+        /**
+         * List links
+         * @description Every link, with its capacity steps and windows.
+         */
+        get: operations["listLinks"];
         put?: never;
-        /** Create */
-        post: operations["create_v1_links_post"];
+        /**
+         * Create link
+         * @description Add a directed link. Refused where its id is taken.
+         */
+        post: operations["createLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -441,22 +453,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show */
-        get: operations["show_v1_links__link_id__get"];
+        /**
+         * Get link
+         * @description One link.
+         */
+        get: operations["getLink"];
         put?: never;
         post?: never;
         /**
-         * Delete
+         * Delete link
          * @description Remove a link. Where transfers are booked on it, that is refused, unless `on_broken` is `replan`: they take other paths then.
          */
-        delete: operations["delete_v1_links__link_id__delete"];
+        delete: operations["deleteLink"];
         options?: never;
         head?: never;
         /**
-         * Change
+         * Change link
          * @description Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`.
          */
-        patch: operations["change_v1_links__link_id__patch"];
+        patch: operations["changeLink"];
         trace?: never;
     };
     "/v1/links/{link_id}/calendar": {
@@ -467,10 +482,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Calendar
+         * Get link calendar
          * @description gamma(t) and what is behind it: capacity, booked and free payload rate, as steps.
          */
-        get: operations["calendar_v1_links__link_id__calendar_get"];
+        get: operations["getLinkCalendar"];
         put?: never;
         post?: never;
         delete?: never;
@@ -489,10 +504,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Add Window
+         * Add link window
          * @description A maintenance window, an outage or background traffic: for a while no more than `bps` may be used.
          */
-        post: operations["add_window_v1_links__link_id__windows_post"];
+        post: operations["addLinkWindow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -509,8 +524,11 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Remove Window */
-        delete: operations["remove_window_v1_links__link_id__windows__window_id__delete"];
+        /**
+         * Remove link window
+         * @description End a maintenance window, an outage or background traffic.
+         */
+        delete: operations["removeLinkWindow"];
         options?: never;
         head?: never;
         patch?: never;
@@ -523,8 +541,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Planners */
-        get: operations["list_planners_v1_planners_get"];
+        /**
+         * List planners
+         * @description Every planner, and what it does.
+         */
+        get: operations["listPlanners"];
         put?: never;
         post?: never;
         delete?: never;
@@ -541,10 +562,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
+         * Get schedule
          * @description TRC vectors: of each transfer the steps that touch the range, whole; of those that have ended, what was carried.
          */
-        get: operations["show_v1_schedule_get"];
+        get: operations["getSchedule"];
         put?: never;
         post?: never;
         delete?: never;
@@ -561,10 +582,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Link Bookings
+         * Get link bookings
          * @description Who has what of a link when, net of what was given back, and what the senders measured. Past and ended ones included.
          */
-        get: operations["link_bookings_v1_links__link_id__bookings_get"];
+        get: operations["getLinkBookings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -581,18 +602,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
+         * Get topology
          * @description The network as PUT takes it: every link but hosts' NICs, without windows.
          */
-        get: operations["show_v1_topology_get"];
+        get: operations["getTopology"];
         /**
-         * Put
+         * Put topology
          * @description Make the network exactly this, in one step. Hosts' NICs and windows stay as they are.
          *
          *     Where this takes capacity from under bookings, it is refused with the promises that would break, unless `on_broken` is `replan`.
          *     The same document a second time changes nothing.
          */
-        put: operations["put_v1_topology_put"];
+        put: operations["putTopology"];
         post?: never;
         delete?: never;
         options?: never;
@@ -607,8 +628,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Hosts */
-        get: operations["list_hosts_v1_hosts_get"];
+        /**
+         * List hosts
+         * @description Every enrolled host.
+         */
+        get: operations["listHosts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -625,16 +649,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Enrolment Tokens
+         * List enrolment tokens
          * @description Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host.
          */
-        get: operations["list_enrolment_tokens_v1_hosts_enrolment_tokens_get"];
+        get: operations["listEnrolmentTokens"];
         put?: never;
         /**
-         * Create Enrolment Token
+         * Create enrolment token
          * @description A one-time token with which the agent of `host` joins at `node`. It is shown here and never again.
          */
-        post: operations["create_enrolment_token_v1_hosts_enrolment_tokens_post"];
+        post: operations["createEnrolmentToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -652,10 +676,10 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke Enrolment Token
+         * Revoke enrolment token
          * @description Nobody joins with it any more. One that was used is a host by now: remove that.
          */
-        delete: operations["revoke_enrolment_token_v1_hosts_enrolment_tokens__token_id__delete"];
+        delete: operations["revokeEnrolmentToken"];
         options?: never;
         head?: never;
         patch?: never;
@@ -668,22 +692,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show */
-        get: operations["show_v1_hosts__host__get"];
+        /**
+         * Get host
+         * @description One host.
+         */
+        get: operations["getHost"];
         put?: never;
         post?: never;
         /**
-         * Remove
+         * Remove host
          * @description Forget a host: its token stops working, its NIC leaves the network. Refused while transfers are booked on it.
          */
-        delete: operations["remove_v1_hosts__host__delete"];
+        delete: operations["removeHost"];
         options?: never;
         head?: never;
         /**
-         * Change
+         * Change host
          * @description Drain a host: it finishes what it has and takes nothing new.
          */
-        patch: operations["change_v1_hosts__host__patch"];
+        patch: operations["changeHost"];
         trace?: never;
     };
     "/v1/agents/download/{platform}.sha256": {
@@ -694,10 +721,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Checksum
+         * Download agent checksum
          * @description The SHA-256 of an agent, as `sha256sum --check` reads it.
          */
-        get: operations["checksum_v1_agents_download__platform__sha256_get"];
+        get: operations["downloadAgentChecksum"];
         put?: never;
         post?: never;
         delete?: never;
@@ -714,10 +741,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Download
+         * Download agent
          * @description The agent for a platform: linux-amd64, linux-arm64.
          */
-        get: operations["download_v1_agents_download__platform__get"];
+        get: operations["downloadAgent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -734,10 +761,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Install Script
+         * Download install script
          * @description Installs the agent on the host that runs it, as root, and enrols the host with the token in BWB_ENROLMENT_TOKEN.
          */
-        get: operations["install_script_v1_agents_install_sh_get"];
+        get: operations["downloadInstallScript"];
         put?: never;
         post?: never;
         delete?: never;
@@ -756,10 +783,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Enrol
+         * Enrol agent
          * @description Trade a one-time enrolment token for an agent token.
          */
-        post: operations["enrol_v1_agents_enrol_post"];
+        post: operations["enrolAgent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -774,10 +801,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read Assignments
+         * Get assignments
          * @description The desired state of an agent, whole.
          */
-        get: operations["read_assignments_v1_agents__host__assignments_get"];
+        get: operations["getAssignments"];
         put?: never;
         post?: never;
         delete?: never;
@@ -794,10 +821,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream
+         * Stream assignments
          * @description SSE: `event: revision` whenever there is something new.
          */
-        get: operations["stream_v1_agents__host__stream_get"];
+        get: operations["streamAssignments"];
         put?: never;
         post?: never;
         delete?: never;
@@ -816,10 +843,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report
+         * Send reports
          * @description Progress, ends and signs of life. Each (transfer, sequence) counts once, however often it is sent.
          */
-        post: operations["report_v1_agents__host__reports_post"];
+        post: operations["sendReports"];
         delete?: never;
         options?: never;
         head?: never;
@@ -834,23 +861,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show
+         * Get session
          * @description Who is calling, and what they may.
          */
-        get: operations["show_v1_session_get"];
+        get: operations["getSession"];
         put?: never;
         /**
-         * Sign In
+         * Sign in
          * @description Trade a token for a session: the answer sets a cookie that does in its place, and that no script can read.
          *
          *     By cookie, whatever changes anything needs the header `X-BWB-CSRF: 1`.
          */
-        post: operations["sign_in_v1_session_post"];
+        post: operations["signIn"];
         /**
-         * Sign Out
+         * Sign out
          * @description End the session.
          */
-        delete: operations["sign_out_v1_session_delete"];
+        delete: operations["signOut"];
         options?: never;
         head?: never;
         patch?: never;
@@ -864,16 +891,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Tokens
+         * List tokens
          * @description Every token that there ever was, without its secret.
          */
-        get: operations["list_tokens_v1_tokens_get"];
+        get: operations["listTokens"];
         put?: never;
         /**
-         * Create
+         * Create token
          * @description A new token. The secret is in this answer and nowhere else.
          */
-        post: operations["create_v1_tokens_post"];
+        post: operations["createToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -887,19 +914,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show */
-        get: operations["show_v1_tokens__token_id__get"];
+        /**
+         * Get token
+         * @description One token, without its secret.
+         */
+        get: operations["getToken"];
         put?: never;
         post?: never;
-        /** Revoke */
-        delete: operations["revoke_v1_tokens__token_id__delete"];
+        /**
+         * Revoke token
+         * @description End a token and the sessions that were opened with it. What is booked with it stays.
+         */
+        delete: operations["revokeToken"];
         options?: never;
         head?: never;
         /**
-         * Change
+         * Change token
          * @description Set limits; those that are not named stay. What is booked stays as well: a lower limit holds for what comes.
          */
-        patch: operations["change_v1_tokens__token_id__patch"];
+        patch: operations["changeToken"];
         trace?: never;
     };
     "/v1/events": {
@@ -910,13 +943,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Stream
+         * Stream events
          * @description SSE of every change that the token may see, in order and without gaps; who reconnects with Last-Event-ID misses nothing that is kept.
          *
          *     `event: reset`: the broker cannot go on behind Last-Event-ID (its database was set back, or is another one); it goes on from now, and what
          *     was learnt from the stream must be read anew. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
          */
-        get: operations["stream_v1_events_get"];
+        get: operations["streamEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -933,10 +966,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Audit Log
+         * List audit log
          * @description Who did what, newest first, with the state before and after. What is sought must all hold.
          */
-        get: operations["audit_log_v1_audit_log_get"];
+        get: operations["listAuditLog"];
         put?: never;
         post?: never;
         delete?: never;
@@ -953,10 +986,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Run Audit
+         * Run audit
          * @description Prove the invariants now, from SQL alone.
          */
-        get: operations["run_audit_v1_audit_get"];
+        get: operations["runAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -973,10 +1006,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Healthz
+         * Check health
          * @description The process runs.
          */
-        get: operations["healthz_healthz_get"];
+        get: operations["checkHealth"];
         put?: never;
         post?: never;
         delete?: never;
@@ -993,10 +1026,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Readyz
+         * Check readiness
          * @description The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count.
          */
-        get: operations["readyz_readyz_get"];
+        get: operations["checkReadiness"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1012,8 +1045,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Metrics */
-        get: operations["metrics_metrics_get"];
+        /**
+         * Get metrics
+         * @description For Prometheus, in its text format.
+         */
+        get: operations["getMetrics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1026,1273 +1062,901 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** AboutAgent */
         AboutAgent: {
-            /** Version */
             version?: string | null;
-            /** Data Address */
             data_address?: string | null;
-            /** Tls Fingerprint */
             tls_fingerprint?: string | null;
-            /** Capabilities */
             capabilities?: {
                 [key: string]: unknown;
             } | null;
         };
-        /** AgentClock */
         AgentClock: {
-            /** Offset Us */
+            /** Format: int64 */
             offset_us: number;
-            /** Error Us */
+            /** Format: int64 */
             error_us: number;
-            /** Adjtimex Error Us */
             adjtimex_error_us?: number | null;
-            /** Synchronised */
             synchronised?: boolean | null;
             /**
-             * Steps
+             * Format: int64
              * @description how often the broker's clock was seen to step since the agent started
              * @default 0
              */
             steps: number;
-            /**
-             * Last Step Us
-             * @description and by how much last
-             */
+            /** @description and by how much last */
             last_step_us?: number | null;
         };
-        /** AgentReport */
         AgentReport: {
-            /** Transfer Id */
             transfer_id: string;
-            /** Sequence */
+            /** Format: int64 */
             sequence: number;
             /**
-             * At
              * Format: date-time
              * @example 2026-01-01T00:00:00Z
              */
             at: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "started" | "progress" | "shortfall" | "finished" | "sent" | "failed" | "signal";
-            /** Bytes */
             bytes?: number | null;
-            /** Rate Bps */
             rate_bps?: number | null;
-            /** Applied Rate Bps */
             applied_rate_bps?: number | null;
-            /** Checksum */
             checksum?: string | null;
-            /** Code */
             code?: string | null;
-            /** Detail */
             detail?: string | null;
         };
-        /** AgentsOut */
-        AgentsOut: {
-            /** Up */
+        Agents: {
+            /** Format: int64 */
             up: number;
             /**
-             * Late
+             * Format: int64
              * @description silent for more than half the time after which an agent counts as down
              */
             late: number;
-            /** Down */
+            /** Format: int64 */
             down: number;
         };
-        /** AssignedSegment */
         AssignedSegment: {
-            /** Begin */
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /** Rate Bps */
+            /** Format: int64 */
             rate_bps: number;
         };
-        /** Assignment */
         Assignment: {
-            /** Transfer Id */
             transfer_id: string;
-            /**
-             * Role
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "send" | "receive";
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "managed" | "wrapped" | "observed";
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "RESERVED" | "ACTIVE";
-            /** Plan Revision */
+            /** Format: int64 */
             plan_revision: number;
-            /** Volume Bytes */
+            /** Format: int64 */
             volume_bytes: number;
-            /** Source Path */
             source_path: string | null;
-            /** Destination Path */
             destination_path: string | null;
-            /** Overwrite */
             overwrite: boolean;
-            /** Unverified */
             unverified: boolean;
-            /** Segments */
             segments: components["schemas"]["AssignedSegment"][];
-            /** Deadline */
             deadline: string | null;
-            /** Paused */
             paused: boolean;
-            /**
-             * Mechanism
-             * @description null: what the host prefers
-             */
+            /** @description null: what the host prefers */
             mechanism: ("pacing" | "htb" | "fq" | "window" | "userland") | null;
             /** @description the packets of an observed transfer */
             match: components["schemas"]["FlowMatchOut"] | null;
             /** @description for the sender of a successor */
             start_after: components["schemas"]["StartAfter"] | null;
-            /**
-             * End Signals
-             * @description for the sender of a predecessor
-             */
+            /** @description for the sender of a predecessor */
             end_signals: components["schemas"]["EndSignal"][];
             peer: components["schemas"]["Peer"];
-            /** Key */
             key: string;
         };
-        /** Assignments */
         Assignments: {
-            /** Host */
             host: string;
-            /** Revision */
+            /** Format: int64 */
             revision: number;
-            /** Server Time */
+            /** Format: date-time */
             server_time: string;
             /**
-             * Server Took Us
+             * Format: int64
              * @description from the request's arrival to this answer
              */
             server_took_us: number;
-            /** Fallback Rate Bps */
+            /** Format: int64 */
             fallback_rate_bps: number;
-            /** Assignments */
             assignments: components["schemas"]["Assignment"][];
         };
-        /** AuditLogPage */
+        /** @description Whether the invariants hold, proven from SQL alone. */
+        Audit: {
+            clean: boolean;
+            /** Format: date-time */
+            at: string;
+            /** Format: int64 */
+            took_us: number;
+            /** @description by check: rows that break it, at most 50 */
+            violations: {
+                [key: string]: {
+                    [key: string]: unknown;
+                }[];
+            };
+        };
         AuditLogPage: {
-            /** Items */
-            items: components["schemas"]["EventOut"][];
-            /** Next */
+            items: components["schemas"]["Event"][];
             next: string | null;
         };
-        /** BatchItem */
-        BatchItem: {
-            /** Status */
-            status: number;
-            transfer?: components["schemas"]["TransferOut"] | null;
-            problem?: components["schemas"]["ProblemOut"] | null;
-        };
-        /** BatchOut */
-        BatchOut: {
-            /** Items */
+        Batch: {
             items: components["schemas"]["BatchItem"][];
         };
-        /** BookingsOut */
-        BookingsOut: {
-            /** Link */
+        BatchItem: {
+            /** Format: int64 */
+            status: number;
+            transfer?: components["schemas"]["Transfer"] | null;
+            problem?: components["schemas"]["Problem"] | null;
+        };
+        /** @description The link that is in the way, when, and the transfers that hold it then. */
+        BindingLink: {
             link: string;
-            /** Begin */
+            interval: components["schemas"]["Interval"];
+            reservations: string[];
+        };
+        Bookings: {
+            link: string;
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /**
-             * Transfers
-             * @description the largest volume first
-             */
+            /** @description the largest volume first */
             transfers: components["schemas"]["LinkUser"][];
             rest: components["schemas"]["OtherUsers"];
             measured: components["schemas"]["Measured"];
         };
-        /** BusyLink */
-        BusyLink: {
-            /** Id */
+        BrokenPromise: {
             id: string;
-            /** Source */
+            label: string | null;
+            /** Format: int64 */
+            priority: number;
+            finish: string | null;
+        };
+        BusyLink: {
+            id: string;
             source: string;
-            /** Target */
             target: string;
-            /** Capacity Bps */
+            /** Format: int64 */
             capacity_bps: number;
-            /** Booked Bps */
+            /** Format: int64 */
             booked_bps: number;
-            /**
-             * Share
-             * @description booked of capacity, now; null: it carries nothing
-             */
+            /** @description booked of capacity, now; null: it carries nothing */
             share: number | null;
         };
-        /** CalendarOut */
-        CalendarOut: {
-            /** Link */
+        Calendar: {
             link: string;
-            /**
-             * Reverse
-             * @description with reverse=true: the link back between the same two nodes
-             */
+            /** @description with reverse=true: the link back between the same two nodes */
             reverse?: string | null;
-            /** Begin */
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /** Decimated */
             decimated: boolean;
-            /** Steps */
             steps: components["schemas"]["CalendarStep"][];
         };
-        /** CalendarStep */
         CalendarStep: {
-            /** Begin */
+            /** Format: date-time */
             begin: string;
-            /** Capacity Bps */
+            /** Format: int64 */
             capacity_bps: number;
-            /** Booked Bps */
+            /** Format: int64 */
             booked_bps: number;
-            /** Free Bps */
+            /** Format: int64 */
             free_bps: number;
-            /**
-             * Reverse Booked Bps
-             * @description with reverse=true: what is booked on the way back
-             */
+            /** @description with reverse=true: what is booked on the way back */
             reverse_booked_bps?: number | null;
         };
-        /** DecisionsHour */
-        DecisionsHour: {
-            /** Begin */
-            begin: string;
-            /** Admitted */
-            admitted: number;
-            /** Refused */
-            refused: number;
+        /** @description A change with which the request would be admitted until `valid_until`, as long as the network stays as it is. */
+        CounterOffer: {
+            /** @enum {string} */
+            kind: "earliest_finish" | "smallest_deadline" | "largest_volume" | "smallest_rate" | "largest_rate_min" | "longest_duration";
+            detail: string;
+            /** Format: date-time */
+            valid_until: string;
+            /**
+             * Format: date-time
+             * @description earliest_finish: when it would be done without a deadline
+             */
+            finish?: string;
+            /** Format: date-time */
+            deadline?: string;
+            /** Format: int64 */
+            volume_bytes?: number;
+            /** Format: int64 */
+            rate_max_bps?: number;
+            rate_min_bps?: number | null;
+            /** Format: int64 */
+            duration_s?: number;
         };
-        /**
-         * DecisionsOut
-         * @description What was asked for: in the last 60 minutes, in the last 24 hours, and in each hour of these.
-         */
-        DecisionsOut: {
-            /** Admitted Hour */
+        /** @description What was asked for: in the last 60 minutes, in the last 24 hours, and in each hour of these. */
+        Decisions: {
+            /** Format: int64 */
             admitted_hour: number;
-            /** Admitted Day */
+            /** Format: int64 */
             admitted_day: number;
-            /** Refused Hour */
+            /** Format: int64 */
             refused_hour: number;
-            /** Refused Day */
+            /** Format: int64 */
             refused_day: number;
-            /**
-             * Reasons
-             * @description the most frequent first
-             */
+            /** @description the most frequent first */
             reasons: components["schemas"]["RefusalReason"][];
-            /**
-             * Hours
-             * @description 24, the oldest first
-             */
+            /** @description 24, the oldest first */
             hours: components["schemas"]["DecisionsHour"][];
         };
-        /**
-         * EndSignal
-         * @description Whom a predecessor's sender tells that the link is free.
-         */
+        DecisionsHour: {
+            /** Format: date-time */
+            begin: string;
+            /** Format: int64 */
+            admitted: number;
+            /** Format: int64 */
+            refused: number;
+        };
+        /** @description Whom a predecessor's sender tells that the link is free. */
         EndSignal: {
             successor: components["schemas"]["SignalPeer"];
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "clock" | "direct" | "broker";
-            /** Timeout Us */
+            /** Format: int64 */
             timeout_us: number;
-            /**
-             * On Overrun
-             * @enum {string}
-             */
+            /** @enum {string} */
             on_overrun: "delay" | "fallback";
         };
-        /** EndangeredOut */
-        EndangeredOut: {
-            /** Id */
+        Endangered: {
             id: string;
-            /** Label */
             label: string | null;
-            /** Project */
             project: string | null;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** State */
             state: string;
-            /** Priority */
+            /** Format: int64 */
             priority: number;
-            /**
-             * Promise
-             * @enum {string}
-             */
+            /** @enum {string} */
             promise: "kept" | "at_risk" | "broken";
-            /**
-             * Why
-             * @description code: unheard, host_down, not_begun, behind; booked_late, overdue
-             */
+            /** @description code: unheard, host_down, not_begun, behind; booked_late, overdue */
             why: string;
-            /**
-             * Detail
-             * @description why, in words
-             */
+            /** @description why, in words */
             detail: string;
-            /** Promised Finish */
+            /** Format: date-time */
             promised_finish: string;
             /**
-             * Finish
+             * Format: date-time
              * @description by the present plan
              */
             finish: string;
         };
-        /** EndedPromises */
         EndedPromises: {
-            /** Kept */
+            /** Format: int64 */
             kept: number;
-            /** Broken */
+            /** Format: int64 */
             broken: number;
         };
-        /** EnrolBody */
         EnrolBody: {
-            /** Token */
             token: string;
-            /** Data Address */
             data_address: string;
-            /** Tls Fingerprint */
             tls_fingerprint?: string | null;
-            /** Agent Version */
             agent_version?: string | null;
-            /** Capabilities */
             capabilities?: {
                 [key: string]: unknown;
             } | null;
         };
-        /** Enrolment */
         Enrolment: {
-            /** Host */
             host: string;
-            /** Node */
             node: string;
-            /** Agent Token */
             agent_token: string;
-            /** Server Time */
+            /** Format: date-time */
             server_time: string;
             /**
-             * Server Took Us
+             * Format: int64
              * @description from the request's arrival to this answer
              */
             server_took_us: number;
         };
-        /** EnrolmentTokenBody */
-        EnrolmentTokenBody: {
-            /** Host */
-            host: string;
-            /** Node */
-            node: string;
-            /**
-             * Nic Bps
-             * @description bit/s
-             */
-            nic_bps: number;
-            /**
-             * Ttl S
-             * @default 3600
-             */
-            ttl_s: number;
-        };
-        /** EnrolmentTokenOut */
-        EnrolmentTokenOut: {
-            /** Id */
+        EnrolmentToken: {
             id: string;
-            /** Host */
             host: string;
-            /** Node */
             node: string;
-            /** Nic Bps */
+            /** Format: int64 */
             nic_bps: number;
             /**
-             * State
              * @description with an open one its host can join
              * @enum {string}
              */
             state: "open" | "used" | "revoked" | "expired";
-            /** Created */
+            /** Format: date-time */
             created: string;
-            /** Expires */
+            /** Format: date-time */
             expires: string;
-            /** Used */
             used: string | null;
-            /**
-             * Revoked
-             * @description by an operator, or because the host joined or was removed since it was made
-             */
+            /** @description by an operator, or because the host joined or was removed since it was made */
             revoked: string | null;
         };
-        /** EventOut */
-        EventOut: {
-            /** Id */
+        EnrolmentTokenBody: {
+            host: string;
+            node: string;
+            /**
+             * Format: int64
+             * @description bit/s
+             */
+            nic_bps: number;
+            /**
+             * Format: int64
+             * @default 3600
+             */
+            ttl_s: number;
+        };
+        Event: {
             id: string;
-            /** At */
+            /** Format: date-time */
             at: string;
-            /** Actor */
             actor: string;
-            /**
-             * Actor Name
-             * @description of the token that acted; null in the live stream, and where there is none
-             */
+            /** @description of the token that acted; null in the live stream, and where there is none */
             actor_name: string | null;
-            /** Action */
             action: string;
-            /** Subject Kind */
             subject_kind: string;
-            /** Subject */
             subject: string;
-            /**
-             * Subject Name
-             * @description label of the transfer, name of the token; null as above
-             */
+            /** @description label of the transfer, name of the token; null as above */
             subject_name: string | null;
-            /** Before */
             before: {
                 [key: string]: unknown;
             } | null;
-            /** After */
             after: {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description One message, by the fields of text/event-stream. One without `event` and `data` only moves the id on. */
+        EventMessage: {
+            /** @description for Last-Event-ID */
+            id: string;
+            event?: components["schemas"]["EventName"];
+            data?: components["schemas"]["Event"];
+        };
         /**
-         * FlowMatch
-         * @description The packets of an observed transfer, as its source host sends them.
+         * @description Names of events. `action` of an event in lists is one of them, but for the last two.
+         *
+         *     - `transfer.admitted`: it was booked
+         *     - `transfer.committed`: a held booking became a reservation
+         *     - `transfer.started`: its sender began
+         *     - `transfer.changed`: somebody changed it
+         *     - `transfer.paused`: it gave back what was booked, until it is resumed
+         *     - `transfer.resumed`: the rest was booked anew
+         *     - `transfer.rebooked`: it was behind, and the rest was booked anew
+         *     - `transfer.replanned`: the rest has another plan, after a loss of capacity or by a re-optimisation
+         *     - `transfer.pulled_forward`: it moved into capacity that became free
+         *     - `transfer.displacing`: it displaced best-effort transfers
+         *     - `transfer.preempted`: one of higher priority displaced it
+         *     - `transfer.released`: its booking had been used up when its link lost capacity
+         *     - `transfer.delayed`: it waits longer for the transfer before it
+         *     - `transfer.moved_up`: it starts earlier, as the one before it will end earlier
+         *     - `transfer.handed_over`: the one before it ended, and it may start
+         *     - `transfer.rechained`: it starts after another transfer than before
+         *     - `transfer.unchained`: it starts by its own plan, after nobody
+         *     - `transfer.signal`: what its start signal did, as its host tells
+         *     - `transfer.unheard`: its agents should have been heard and were not
+         *     - `transfer.heard`: they were heard again
+         *     - `transfer.given_back`: it was never heard of again, and what was booked is free
+         *     - `transfer.finished`: it is complete
+         *     - `transfer.failed`: it ended without being complete
+         *     - `transfer.canceled`: somebody canceled it
+         *     - `transfer.expired`: its hold ran out, or no agent fetched it
+         *     - `link.created`
+         *     - `link.changed`
+         *     - `link.deleted`
+         *     - `window.created`: a maintenance window, an outage or background traffic
+         *     - `window.removed`
+         *     - `node.changed`: its name or its place
+         *     - `host.enrolled`: its agent joined, perhaps again
+         *     - `host.changed`: it was drained, or takes transfers again
+         *     - `host.removed`
+         *     - `enrolment_token.created`
+         *     - `enrolment_token.revoked`
+         *     - `token.created`
+         *     - `token.changed`: its limits
+         *     - `token.revoked`
+         *     - `session.opened`: somebody signed in
+         *     - `session.closed`: somebody signed out
+         *     - `job.queued`
+         *     - `job.started`
+         *     - `job.done`: its result is there
+         *     - `job.failed`
+         *     - `job.canceling`: it is to stop
+         *     - `job.canceled`
+         *     - `job.applied`: the plan that it found was booked
+         *     - `reset`: the broker cannot go on behind Last-Event-ID; it goes on from now, and what was learnt from the stream must be read anew
+         *     - `resume`: you read too slowly, and the stream ends: connect again with the id that came with it
+         * @enum {string}
          */
+        EventName: "transfer.admitted" | "transfer.committed" | "transfer.started" | "transfer.changed" | "transfer.paused" | "transfer.resumed" | "transfer.rebooked" | "transfer.replanned" | "transfer.pulled_forward" | "transfer.displacing" | "transfer.preempted" | "transfer.released" | "transfer.delayed" | "transfer.moved_up" | "transfer.handed_over" | "transfer.rechained" | "transfer.unchained" | "transfer.signal" | "transfer.unheard" | "transfer.heard" | "transfer.given_back" | "transfer.finished" | "transfer.failed" | "transfer.canceled" | "transfer.expired" | "link.created" | "link.changed" | "link.deleted" | "window.created" | "window.removed" | "node.changed" | "host.enrolled" | "host.changed" | "host.removed" | "enrolment_token.created" | "enrolment_token.revoked" | "token.created" | "token.changed" | "token.revoked" | "session.opened" | "session.closed" | "job.queued" | "job.started" | "job.done" | "job.failed" | "job.canceling" | "job.canceled" | "job.applied" | "reset" | "resume";
+        FieldError: {
+            /** @description its path, as `3.source`; or the name of a query parameter or of a header */
+            field: string;
+            detail: string;
+        };
+        /** @description The packets of an observed transfer, as its source host sends them. */
         FlowMatch: {
             /**
-             * Protocol
              * @default tcp
              * @enum {string}
              */
             protocol: "tcp" | "udp";
-            /**
-             * Address
-             * @description IP address that they go to; default: that of the destination host's agent; others where the source host allows it, with operate
-             */
+            /** @description IP address that they go to; default: that of the destination host's agent; others where the source host allows it, with operate */
             address?: string | null;
-            /**
-             * Source Ports
-             * @description "5001" or "5001-5010"
-             */
+            /** @description "5001" or "5001-5010" */
             source_ports?: string | null;
-            /**
-             * Destination Ports
-             * @description "5001" or "5001-5010"
-             */
+            /** @description "5001" or "5001-5010" */
             destination_ports?: string | null;
         };
-        /** FlowMatchOut */
         FlowMatchOut: {
-            /**
-             * Protocol
-             * @enum {string}
-             */
+            /** @enum {string} */
             protocol: "tcp" | "udp";
-            /** Address */
             address: string;
-            /** Source Ports */
             source_ports: string | null;
-            /** Destination Ports */
             destination_ports: string | null;
         };
-        /** HTTPValidationError */
-        HTTPValidationError: {
-            /** Detail */
-            detail?: components["schemas"]["ValidationError"][];
+        Health: {
+            status: string;
+            /** @description of readiness: Redis tells processes of each other's changes at once */
+            wakeups?: boolean | null;
+            /** @description why it is not ready */
+            detail?: string | null;
         };
-        /** HostChangeBody */
-        HostChangeBody: {
-            /**
-             * Drained
-             * @description a drained host takes no new transfers
-             */
-            drained: boolean;
-        };
-        /**
-         * HostClock
-         * @description What an agent said last of its clock, and what the broker makes of it.
-         */
-        HostClock: {
-            /**
-             * Offset Us
-             * @description broker time minus the host's own wall clock
-             */
-            offset_us: number;
-            /**
-             * Error Us
-             * @description bound of the error with which the agent knows broker time, when it said so
-             */
-            error_us: number;
-            /**
-             * Adjtimex Error Us
-             * @description what the host's kernel estimates of its own clock
-             */
-            adjtimex_error_us: number | null;
-            /**
-             * Synchronised
-             * @description NTP or PTP steers the host's clock
-             */
-            synchronised: boolean | null;
-            /**
-             * Steps
-             * @description how often the agent saw the broker's clock step
-             */
-            steps: number;
-            /** Last Step Us */
-            last_step_us: number | null;
-            /**
-             * At
-             * @description when the agent said so
-             */
-            at: string | null;
-            /**
-             * Good
-             * @description good enough for starts that rest on the clock alone
-             */
-            good: boolean;
-            /**
-             * Reason
-             * @description why not
-             */
-            reason: string | null;
-        };
-        /** HostOut */
-        HostOut: {
-            /** Name */
+        Host: {
             name: string;
-            /** Node */
             node: string;
-            /** Nic Bps */
+            /** Format: int64 */
             nic_bps: number;
-            /** Data Address */
             data_address: string;
-            /** Tls */
             tls: boolean;
-            /** Agent Version */
             agent_version: string | null;
-            /** Capabilities */
             capabilities: {
                 [key: string]: unknown;
             } | null;
             clock: components["schemas"]["HostClock"] | null;
-            /** Drained */
             drained: boolean;
-            /** Up */
             up: boolean;
             /**
-             * State
              * @description late: silent for half of what makes it down; stopped: its agent said goodbye
              * @enum {string}
              */
             state: "up" | "late" | "down" | "stopped";
             /**
-             * Revision
+             * Format: int64
              * @description of its assignments
              */
             revision: number;
-            /**
-             * Fetched Revision
-             * @description what its agent was given last: behind `revision`, it follows an older plan
-             */
+            /** @description what its agent was given last: behind `revision`, it follows an older plan */
             fetched_revision: number | null;
-            /** Enrolled */
+            /** Format: date-time */
             enrolled: string;
-            /** Last Seen */
             last_seen: string | null;
             /**
-             * Transfers
+             * Format: int64
              * @description live ones from and to it
              */
             transfers: number;
             /**
-             * Booked Bps
+             * Format: int64
              * @description what it should send now
              */
             booked_bps: number;
             /**
-             * Applied Bps
+             * Format: int64
              * @description what its agent says it has set for that
              */
             applied_bps: number;
             /**
-             * Sending Bps
+             * Format: int64
              * @description measured, in the last ten seconds
              */
             sending_bps: number;
-            /** Receiving Bps */
+            /** Format: int64 */
             receiving_bps: number;
         };
-        /** IgnoredReport */
+        HostChangeBody: {
+            /** @description a drained host takes no new transfers */
+            drained: boolean;
+        };
+        /** @description What an agent said last of its clock, and what the broker makes of it. */
+        HostClock: {
+            /**
+             * Format: int64
+             * @description broker time minus the host's own wall clock
+             */
+            offset_us: number;
+            /**
+             * Format: int64
+             * @description bound of the error with which the agent knows broker time, when it said so
+             */
+            error_us: number;
+            /** @description what the host's kernel estimates of its own clock */
+            adjtimex_error_us: number | null;
+            /** @description NTP or PTP steers the host's clock */
+            synchronised: boolean | null;
+            /**
+             * Format: int64
+             * @description how often the agent saw the broker's clock step
+             */
+            steps: number;
+            last_step_us: number | null;
+            /** @description when the agent said so */
+            at: string | null;
+            /** @description good enough for starts that rest on the clock alone */
+            good: boolean;
+            /** @description why not */
+            reason: string | null;
+        };
         IgnoredReport: {
-            /** Transfer Id */
             transfer_id: string;
-            /** Sequence */
+            /** Format: int64 */
             sequence: number;
-            /** Code */
             code: string;
-            /** Detail */
             detail: string;
         };
-        /** JobOut */
-        JobOut: {
-            /** Id */
+        Interval: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+        };
+        Job: {
             id: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "plan" | "simulation";
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
             /**
-             * Progress
+             * Format: double
              * @description 0 to 1
              */
             progress: number;
-            /**
-             * Stage
-             * @description what it is doing, or what it waits for, in words
-             */
+            /** @description what it is doing, or what it waits for, in words */
             stage: string | null;
-            /** Cancel Requested */
             cancel_requested: boolean;
-            /** Attempts */
+            /** Format: int64 */
             attempts: number;
-            /** Request */
             request: {
                 [key: string]: unknown;
             };
-            /**
-             * Result
-             * @description once it is DONE; lists leave it out
-             */
+            /** @description once it is DONE; lists leave it out */
             result: {
                 [key: string]: unknown;
             } | null;
-            /**
-             * Error
-             * @description members of a problem (RFC 9457), once it is FAILED
-             */
+            /** @description members of a problem (RFC 9457), once it is FAILED */
             error: {
                 [key: string]: unknown;
             } | null;
-            /** Owner */
             owner: string;
-            /**
-             * Owner Name
-             * @description what the owner's token is called
-             */
+            /** @description what the owner's token is called */
             owner_name: string | null;
-            /** Revision */
+            /** Format: int64 */
             revision: number;
-            /** Created */
+            /** Format: date-time */
             created: string;
-            /** Started */
             started: string | null;
-            /** Finished */
             finished: string | null;
         };
-        /** JobPage */
         JobPage: {
-            /** Items */
-            items: components["schemas"]["JobOut"][];
-            /**
-             * Next
-             * @description give it as `cursor` for the next page; null on the last
-             */
+            items: components["schemas"]["Job"][];
+            /** @description give it as `cursor` for the next page; null on the last */
             next: string | null;
         };
-        /**
-         * JobState
-         * @enum {string}
-         */
+        /** @enum {string} */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
-        /** LimitOut */
-        LimitOut: {
-            /**
-             * Value
-             * @description null: no limit
-             */
+        Limit: {
+            /** @description null: no limit */
             value: number | null;
-            /**
-             * Default
-             * @description it is the broker's, not the token's own
-             */
+            /** @description it is the broker's, not the token's own */
             default: boolean;
-            /**
-             * Used
-             * @description null: nothing is counted
-             */
+            /** @description null: nothing is counted */
             used: number | null;
         };
-        /**
-         * LimitsBody
-         * @description Limits of one token by name; null: the broker's default.
-         */
+        /** @description Limits of one token by name; null: the broker's default. */
         LimitsBody: {
-            /**
-             * Open Transfers
-             * @description held, reserved and active ones
-             */
+            /** @description held, reserved and active ones */
             open_transfers?: number | "unlimited" | null;
-            /**
-             * Booked Gb Hours
-             * @description of these together: GB times hours from the request to the planned end
-             */
+            /** @description of these together: GB times hours from the request to the planned end */
             booked_gb_hours?: number | "unlimited" | null;
-            /**
-             * Horizon S
-             * @description how far ahead anything may be booked or asked for
-             */
+            /** @description how far ahead anything may be booked or asked for */
             horizon_s?: number | "unlimited" | null;
-            /**
-             * Priority
-             * @description the highest
-             */
+            /** @description the highest */
             priority?: number | "unlimited" | null;
-            /**
-             * Jobs
-             * @description long ones that wait or run
-             */
+            /** @description long ones that wait or run */
             jobs?: number | "unlimited" | null;
-            /**
-             * Successors
-             * @description behind one transfer of another token
-             */
+            /** @description behind one transfer of another token */
             successors?: number | "unlimited" | null;
         };
-        /**
-         * LinkBody
-         * @description A directed link, as in NET.json.
-         */
-        LinkBody: {
-            /** Id */
+        Link: {
             id: string;
-            /** Source */
             source: string;
-            /** Target */
+            target: string;
+            /** Format: int64 */
+            capacity_bps: number;
+            mtu_bytes: number | null;
+            channel_bps: number | null;
+            /** Format: int64 */
+            slot_us: number;
+            metric: number | null;
+            available: {
+                [key: string]: unknown;
+            }[];
+            windows: components["schemas"]["Window"][];
+            /** @description the link back between the same two nodes */
+            reverse: string | null;
+            host: string | null;
+            /** Format: int64 */
+            version: number;
+            /** Format: int64 */
+            revision: number;
+        };
+        /** @description A directed link, as in NET.json. */
+        LinkBody: {
+            id: string;
+            source: string;
             target: string;
             /**
-             * Capacity Bps
+             * Format: int64
              * @description bit/s
              */
             capacity_bps: number;
-            /**
-             * Mtu Bytes
-             * @description given: capacity_bps is the line rate and only the payload share of it is booked
-             */
+            /** @description given: capacity_bps is the line rate and only the payload share of it is booked */
             mtu_bytes?: number | null;
-            /**
-             * Channel Bps
-             * @description chi: rates are whole multiples
-             */
+            /** @description chi: rates are whole multiples */
             channel_bps?: number | null;
             /**
-             * Slot Us
+             * Format: int64
              * @description boundaries fall on multiples
              * @default 1
              */
             slot_us: number;
-            /** Metric */
             metric?: number | null;
-            /**
-             * Available
-             * @default []
-             */
+            /** @default [] */
             available: components["schemas"]["Step"][];
         };
-        /**
-         * LinkChangeBody
-         * @description The fields that are given change, all others stay as they are.
-         */
+        LinkChange: {
+            /** @description transfers that lost their place and were planned anew, the most important first */
+            replanned: string[];
+            /** @description of these: the ones that cannot keep their promise */
+            broken: string[];
+            /** @description what became of each; of the first 1000 */
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description true: nothing was changed */
+            preview: boolean;
+            id: string;
+            source: string;
+            target: string;
+            /** Format: int64 */
+            capacity_bps: number;
+            mtu_bytes: number | null;
+            channel_bps: number | null;
+            /** Format: int64 */
+            slot_us: number;
+            metric: number | null;
+            available: {
+                [key: string]: unknown;
+            }[];
+            windows: components["schemas"]["Window"][];
+            /** @description the link back between the same two nodes */
+            reverse: string | null;
+            host: string | null;
+            /** Format: int64 */
+            version: number;
+            /** Format: int64 */
+            revision: number;
+        };
+        /** @description The fields that are given change, all others stay as they are. */
         LinkChangeBody: {
             /**
-             * Capacity Bps
+             * Format: int64
              * @description bit/s
              */
             capacity_bps?: number;
-            /** Mtu Bytes */
             mtu_bytes?: number | null;
-            /** Channel Bps */
             channel_bps?: number | null;
-            /** Slot Us */
+            /** Format: int64 */
             slot_us?: number;
-            /** Metric */
             metric?: number | null;
-            /** Available */
             available?: components["schemas"]["Step"][];
             /**
-             * On Broken
              * @default refuse
              * @enum {string}
              */
             on_broken: "refuse" | "replan";
         };
-        /** LinkChangeOut */
-        LinkChangeOut: {
-            /**
-             * Replanned
-             * @description transfers that lost their place and were planned anew, the most important first
-             */
+        LinkDeleted: {
+            /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
-            /**
-             * Broken
-             * @description of these: the ones that cannot keep their promise
-             */
+            /** @description of these: the ones that cannot keep their promise */
             broken: string[];
-            /**
-             * Outcomes
-             * @description what became of each; of the first 1000
-             */
-            outcomes: components["schemas"]["OutcomeOut"][];
-            /**
-             * Preview
-             * @description true: nothing was changed
-             */
+            /** @description what became of each; of the first 1000 */
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description true: nothing was changed */
             preview: boolean;
-            /** Id */
             id: string;
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-            /** Capacity Bps */
-            capacity_bps: number;
-            /** Mtu Bytes */
-            mtu_bytes: number | null;
-            /** Channel Bps */
-            channel_bps: number | null;
-            /** Slot Us */
-            slot_us: number;
-            /** Metric */
-            metric: number | null;
-            /** Available */
-            available: {
-                [key: string]: unknown;
-            }[];
-            /** Windows */
-            windows: components["schemas"]["WindowOut"][];
-            /**
-             * Reverse
-             * @description the link back between the same two nodes
-             */
-            reverse: string | null;
-            /** Host */
-            host: string | null;
-            /** Version */
-            version: number;
-            /** Revision */
-            revision: number;
-        };
-        /** LinkDeletedOut */
-        LinkDeletedOut: {
-            /**
-             * Replanned
-             * @description transfers that lost their place and were planned anew, the most important first
-             */
-            replanned: string[];
-            /**
-             * Broken
-             * @description of these: the ones that cannot keep their promise
-             */
-            broken: string[];
-            /**
-             * Outcomes
-             * @description what became of each; of the first 1000
-             */
-            outcomes: components["schemas"]["OutcomeOut"][];
-            /**
-             * Preview
-             * @description true: nothing was changed
-             */
-            preview: boolean;
-            /** Id */
-            id: string;
-            /** Deleted */
             deleted: boolean;
         };
-        /** LinkLoad */
         LinkLoad: {
-            /** Id */
             id: string;
-            /**
-             * Shares
-             * @description of each span the largest share booked; null: the link carries nothing then
-             */
+            /** @description of each span the largest share booked; null: the link carries nothing then */
             shares: (number | null)[];
         };
-        /** LinkOut */
-        LinkOut: {
-            /** Id */
-            id: string;
-            /** Source */
-            source: string;
-            /** Target */
-            target: string;
-            /** Capacity Bps */
-            capacity_bps: number;
-            /** Mtu Bytes */
-            mtu_bytes: number | null;
-            /** Channel Bps */
-            channel_bps: number | null;
-            /** Slot Us */
-            slot_us: number;
-            /** Metric */
-            metric: number | null;
-            /** Available */
-            available: {
-                [key: string]: unknown;
-            }[];
-            /** Windows */
-            windows: components["schemas"]["WindowOut"][];
-            /**
-             * Reverse
-             * @description the link back between the same two nodes
-             */
-            reverse: string | null;
-            /** Host */
-            host: string | null;
-            /** Version */
-            version: number;
-            /** Revision */
-            revision: number;
-        };
-        /** LinkUser */
         LinkUser: {
-            /** Id */
             id: string;
-            /** Label */
             label: string | null;
-            /** Project */
             project: string | null;
-            /** State */
             state: string;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
             /**
-             * Booked Bytes
+             * Format: int64
              * @description on the link, in the range
              */
             booked_bytes: number;
-            /** Segments */
             segments: number[][];
         };
-        /** LinksNow */
         LinksNow: {
-            /** Number */
+            /** Format: int64 */
             number: number;
-            /**
-             * Busiest
-             * @description at most 20
-             */
+            /** @description at most 20 */
             busiest: components["schemas"]["BusyLink"][];
         };
-        /** LivePromises */
         LivePromises: {
-            /** Kept */
+            /** Format: int64 */
             kept: number;
-            /** At Risk */
+            /** Format: int64 */
             at_risk: number;
-            /** Broken */
+            /** Format: int64 */
             broken: number;
         };
-        /** LoadOut */
-        LoadOut: {
-            /** Begin */
+        Load: {
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /** Steps */
+            /** Format: int64 */
             steps: number;
-            /** Links */
             links: components["schemas"]["LinkLoad"][];
         };
-        /** Measured */
         Measured: {
-            /** Begin Us */
+            /** Format: int64 */
             begin_us: number;
-            /** Span Us */
+            /** Format: int64 */
             span_us: number;
-            /**
-             * Rates Bps
-             * @description mean of each span, all senders together; null: no report
-             */
+            /** @description mean of each span, all senders together; null: no report */
             rates_bps: (number | null)[];
         };
-        /**
-         * MovedOut
-         * @description Another transfer that a change would book anew: one that waits for the end of this one.
-         */
-        MovedOut: {
-            /** Id */
+        /** @description Another transfer that a change would book anew: one that waits for the end of this one. */
+        Moved: {
             id: string;
-            /** Label */
             label: string | null;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** Promised Finish */
             promised_finish: string | null;
-            /** Finish Before */
             finish_before: string | null;
-            /** Finish */
             finish: string | null;
-            /**
-             * Broken
-             * @description it would end later than promised
-             */
+            /** @description it would end later than promised */
             broken: boolean;
         };
-        /**
-         * NetworkBody
-         * @description NET.json.
-         */
+        /** @description NET.json. */
         NetworkBody: {
-            /** Links */
             links: components["schemas"]["LinkBody"][];
         };
-        /** NewEnrolmentToken */
         NewEnrolmentToken: {
-            /** Id */
             id: string;
-            /** Host */
             host: string;
-            /** Node */
             node: string;
-            /** Nic Bps */
+            /** Format: int64 */
             nic_bps: number;
             /**
-             * State
              * @description with an open one its host can join
              * @enum {string}
              */
             state: "open" | "used" | "revoked" | "expired";
-            /** Created */
+            /** Format: date-time */
             created: string;
-            /** Expires */
+            /** Format: date-time */
             expires: string;
-            /** Used */
             used: string | null;
-            /**
-             * Revoked
-             * @description by an operator, or because the host joined or was removed since it was made
-             */
+            /** @description by an operator, or because the host joined or was removed since it was made */
             revoked: string | null;
-            /**
-             * Token
-             * @description the secret, shown only in the answer that creates it
-             */
+            /** @description the secret, shown only in the answer that creates it */
             token: string;
         };
-        /**
-         * NodeBody
-         * @description What is known of a node beside its links.
-         */
-        NodeBody: {
-            /** Id */
+        Node: {
             id: string;
-            /**
-             * Name
-             * @description for people; null: the id
-             */
-            name?: string | null;
-            /**
-             * Latitude
-             * @description degrees north
-             */
-            latitude?: number | null;
-            /**
-             * Longitude
-             * @description degrees east
-             */
-            longitude?: number | null;
-        };
-        /** NodeOut */
-        NodeOut: {
-            /** Id */
-            id: string;
-            /** Name */
             name: string | null;
-            /** Latitude */
             latitude: number | null;
-            /** Longitude */
             longitude: number | null;
         };
-        /**
-         * OtherUsers
-         * @description All that are not listed, together.
-         */
+        /** @description What is known of a node beside its links. */
+        NodeBody: {
+            id: string;
+            /** @description for people; null: the id */
+            name?: string | null;
+            /** @description degrees north */
+            latitude?: number | null;
+            /** @description degrees east */
+            longitude?: number | null;
+        };
+        /** @description All that are not listed, together. */
         OtherUsers: {
-            /** Transfers */
+            /** Format: int64 */
             transfers: number;
-            /** Booked Bytes */
+            /** Format: int64 */
             booked_bytes: number;
-            /** Segments */
             segments: number[][];
         };
-        /**
-         * OutcomeOut
-         * @description What became, or in a preview would become, of a transfer that loses its place on a link.
-         */
-        OutcomeOut: {
-            /** Id */
+        /** @description What became, or in a preview would become, of a transfer that loses its place on a link. */
+        Outcome: {
             id: string;
-            /** Label */
             label: string | null;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** Priority */
+            /** Format: int64 */
             priority: number;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
-            /**
-             * Limited By
-             * @description the link
-             */
+            /** @description the link */
             limited_by: string;
-            /** Promised Finish */
             promised_finish: string | null;
-            /** Finish Before */
             finish_before: string | null;
-            /**
-             * Finish
-             * @description by the new plan; null: the rest could not be booked anew
-             */
+            /** @description by the new plan; null: the rest could not be booked anew */
             finish: string | null;
-            /**
-             * Broken
-             * @description it ends later than promised, or not at all
-             */
+            /** @description it ends later than promised, or not at all */
             broken: boolean;
             /** @description why, where the promise is broken */
             reason: components["schemas"]["WaitingReason"] | null;
         };
-        /** OutlookOut */
-        OutlookOut: {
-            /**
-             * Promise
-             * @description null: nothing is promised of it (held, paused, canceled)
-             */
+        Outlook: {
+            /** @description null: nothing is promised of it (held, paused, canceled) */
             promise: ("kept" | "at_risk" | "broken") | null;
-            /**
-             * Why
-             * @description code behind `promise`
-             */
+            /** @description code behind `promise` */
             why: string | null;
-            /**
-             * Detail
-             * @description and in words
-             */
+            /** @description and in words */
             detail: string | null;
             /**
-             * Planned Bytes
+             * Format: int64
              * @description what the plan has carried by now
              */
             planned_bytes: number;
-            /**
-             * Expected Finish
-             * @description live and not paused: when it will finish by the model
-             */
+            /** @description live and not paused: when it will finish by the model */
             expected_finish: string | null;
-            /**
-             * Earliest Finish
-             * @description with nine in ten chances that it is later, if it goes on as lately
-             */
+            /** @description with nine in ten chances that it is later, if it goes on as lately */
             earliest_finish: string | null;
-            /**
-             * Latest Finish
-             * @description and earlier
-             */
+            /** @description and earlier */
             latest_finish: string | null;
-            /**
-             * Model
-             * @description plan: as booked; reports: at the share of the planned rate that the last reports show
-             */
+            /** @description plan: as booked; reports: at the share of the planned rate that the last reports show */
             model: ("plan" | "reports") | null;
-            /**
-             * Applied Bps
-             * @description the rate that its sender applied, by its last report
-             */
+            /** @description the rate that its sender applied, by its last report */
             applied_bps: number | null;
-            /**
-             * Share
-             * @description of the planned rate, reached lately
-             */
+            /** @description of the planned rate, reached lately */
             share: number | null;
-            /**
-             * Owner Name
-             * @description name of the token that it was submitted with
-             */
+            /** @description name of the token that it was submitted with */
             owner_name: string;
         };
-        /** OverviewOut */
-        OverviewOut: {
-            /** At */
+        Overview: {
+            /** Format: date-time */
             at: string;
-            promises: components["schemas"]["PromisesOut"];
-            decisions: components["schemas"]["DecisionsOut"];
-            transfers: components["schemas"]["StatesOut"];
-            agents: components["schemas"]["AgentsOut"];
+            promises: components["schemas"]["Promises"];
+            decisions: components["schemas"]["Decisions"];
+            transfers: components["schemas"]["States"];
+            agents: components["schemas"]["Agents"];
             links: components["schemas"]["LinksNow"];
         };
-        /**
-         * Payload
-         * @description What a managed transfer moves, or which packets an observed one consists of.
-         */
+        /** @description What a managed transfer moves, or which packets an observed one consists of. */
         Payload: {
-            /**
-             * Path
-             * @description file to send, relative to the sender's served folder (managed)
-             */
+            /** @description file to send, relative to the sender's served folder (managed) */
             path?: string | null;
-            /**
-             * Destination Path
-             * @description where to put it, relative to the receiver's folder; default: as `path`
-             */
+            /** @description where to put it, relative to the receiver's folder; default: as `path` */
             destination_path?: string | null;
-            /**
-             * Overwrite
-             * @default false
-             */
+            /** @default false */
             overwrite: boolean;
             /**
-             * Verify
              * @description compare the SHA-256 of both ends; without, a transfer costs less and has no `checksum`
              * @default true
              */
@@ -2300,457 +1964,331 @@ export interface components {
             /** @description which packets (observed) */
             match?: components["schemas"]["FlowMatch"] | null;
         };
-        /** Peer */
         Peer: {
-            /** Host */
             host: string;
-            /** Data Address */
             data_address: string;
-            /** Tls Fingerprint */
             tls_fingerprint: string | null;
         };
-        /**
-         * PlanBody
-         * @description Plan what has not yet been sent anew, all transfers together, and keep every promise. Without restrictions: all that may move.
-         */
+        Plan: {
+            planner: string;
+            start: string | null;
+            finish: string | null;
+            segments: components["schemas"]["Segment"][];
+            paths: string[][];
+            metrics: {
+                [key: string]: number | null;
+            };
+        };
+        /** @description Plan what has not yet been sent anew, all transfers together, and keep every promise. Without restrictions: all that may move. */
         PlanBody: {
             /**
-             * Objective
              * @description congestion: the least share of any link; completion: the least sum of finishes, weighted by priority; admitted, volume: as many transfers, as much volume as possible on time again where promises were broken
              * @default congestion
              * @enum {string}
              */
             objective: "congestion" | "admitted" | "volume" | "completion";
-            /** Project */
             project?: string | null;
-            /**
-             * Links
-             * @description only transfers booked on one of these
-             */
+            /** @description only transfers booked on one of these */
             links?: string[] | null;
-            /**
-             * Transfers
-             * @description only these
-             */
+            /** @description only these */
             transfers?: string[] | null;
             /**
-             * Time Limit S
+             * Format: int64
              * @description for the solver
              * @default 30
              */
             time_limit_s: number;
             /**
-             * Review S
+             * Format: int64
              * @description without `apply`: how long the result can be applied; what is booked until then stays as it is
              * @default 120
              */
             review_s: number;
             /**
-             * Apply
              * @description book the result at once; computed anew while others book in between
              * @default false
              */
             apply: boolean;
         };
-        /** PlanOut */
-        PlanOut: {
-            /** Planner */
-            planner: string;
-            /** Start */
-            start: string | null;
-            /** Finish */
-            finish: string | null;
-            /** Segments */
-            segments: components["schemas"]["SegmentOut"][];
-            /** Paths */
-            paths: string[][];
-            /** Metrics */
-            metrics: {
-                [key: string]: number | null;
-            };
-        };
-        /** PlannerOut */
-        PlannerOut: {
-            /** Name */
+        Planner: {
             name: string;
-            /**
-             * About
-             * @description in one sentence
-             */
+            /** @description in one sentence */
             about: string;
-            /**
-             * Books
-             * @description false: it predicts and compares, and what it answers is never booked
-             */
+            /** @description false: it predicts and compares, and what it answers is never booked */
             books: boolean;
-            /**
-             * Joint
-             * @description those of one batch are planned together
-             */
+            /** @description those of one batch are planned together */
             joint: boolean;
-            /**
-             * Eager
-             * @description an early finish is asked of it: what waits is planned anew when something comes free
-             */
+            /** @description an early finish is asked of it: what waits is planned anew when something comes free */
             eager: boolean;
-            /**
-             * Late
-             * @description lateness is asked of it: its plans never move earlier
-             */
+            /** @description lateness is asked of it: its plans never move earlier */
             late: boolean;
-            /**
-             * Fixed Rate
-             * @description it makes, or tries, plans of one rate throughout
-             */
+            /** @description it makes, or tries, plans of one rate throughout */
             fixed_rate: boolean;
-            /**
-             * Takes Turns
-             * @description those of one batch follow one another, chained by start signals where two meet
-             */
+            /** @description those of one batch follow one another, chained by start signals where two meet */
             takes_turns: boolean;
-            /**
-             * Time Limit
-             * @description its search may take any time: it is given a limit and runs where nobody waits
-             */
+            /** @description its search may take any time: it is given a limit and runs where nobody waits */
             time_limit: boolean;
-            /** Default */
             default: boolean;
         };
-        /**
-         * ProblemOut
-         * @description RFC 9457. `type` ends in a stable code; further members explain the refusal.
-         */
-        ProblemOut: {
-            /** Type */
+        /** @description Why a request was refused (RFC 9457). Which members explain it hangs on the type; others may come. */
+        Problem: {
+            /**
+             * Format: uri
+             * @description ends in a stable code, one of `infeasible`, `no-path`, `unsupported`, `invalid`, `unknown-node`, `unknown-planner`, `not-found`, `conflict`, `exists`, `breaks-promises`, `idempotency-key-reused`, `precondition-failed`, `precondition-required`, `unauthorized`, `forbidden`, `csrf`, `too-many-attempts`, `limit-exceeded`, `beyond-limits`, `too-many-streams`, `too-many-requests`, `too-large`, `malformed`, `method-not-allowed`, `unsupported-media-type`, `unavailable`, `planning-budget`, `superseded`, `clock-uncertain`, `host-down`, `unheard`; about:blank: a fault of the broker
+             * @example https://bandwidth-broker.invalid/problems/infeasible
+             */
             type: string;
-            /** Title */
             title: string;
-            /** Status */
+            /** Format: int64 */
             status: number;
-            /** Detail */
             detail: string;
-            /** Errors */
-            errors?: {
-                [key: string]: string;
-            }[] | null;
+            /** @description as in the header X-Request-ID, and in the broker's log */
+            request_id?: string;
+            /** @description the fields at fault */
+            errors?: components["schemas"]["FieldError"][];
+            /**
+             * Format: int64
+             * @description how many, where `errors` names only the first
+             */
+            errors_total?: number;
+            /** @description of `infeasible`: what is in the way; null: nothing is left */
+            binding?: components["schemas"]["BindingLink"] | null;
+            /** @description of `infeasible`: what would be admitted now */
+            counter_offers?: components["schemas"]["CounterOffer"][];
+            /** @description why offers are missing */
+            offers_omitted?: string;
+            /** @description transfers whose promise the change would break */
+            broken?: components["schemas"]["BrokenPromise"][];
+            /** Format: int64 */
+            broken_total?: number;
+            /**
+             * Format: double
+             * @description as in the header Retry-After
+             */
+            retry_after_s?: number;
+            /** @description the limit that was reached: a number, or its name, value and use */
+            limit?: unknown;
+            /** Format: int64 */
+            limit_bytes?: number;
+            /** @description the scope that the token lacks */
+            scope?: string;
+            /** @description the state that does not allow it */
+            state?: string;
+            /**
+             * Format: int64
+             * @description what it is now, where If-Match named another
+             */
+            revision?: number;
+            /** @description whose agent is in the way */
+            host?: string;
+            /** Format: date-time */
+            unheard_since?: string;
+        } & {
+            [key: string]: unknown;
         };
-        /** PromisesOut */
-        PromisesOut: {
+        Promises: {
             live: components["schemas"]["LivePromises"];
             /** @description of what ended in the last 24 hours */
             day: components["schemas"]["EndedPromises"];
-            /**
-             * Endangered
-             * @description live ones at risk or broken, the most important first; at most 20
-             */
-            endangered: components["schemas"]["EndangeredOut"][];
+            /** @description live ones at risk or broken, the most important first; at most 20 */
+            endangered: components["schemas"]["Endangered"][];
         };
-        /** QuoteOut */
-        QuoteOut: {
-            /** Planner */
+        Quote: {
             planner: string;
-            /**
-             * Books
-             * @description false: a prediction by a planner that books nothing
-             */
+            /** @description false: a prediction by a planner that books nothing */
             books: boolean;
-            /** Admitted */
             admitted: boolean;
-            plan: components["schemas"]["PlanOut"] | null;
-            problem: components["schemas"]["ProblemOut"] | null;
+            plan: components["schemas"]["Plan"] | null;
+            problem: components["schemas"]["Problem"] | null;
         };
-        /** QuoteRequest */
         QuoteRequest: {
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** Volume Bytes */
             volume_bytes?: number | null;
-            /**
-             * Duration S
-             * @description instead of a volume: hold capacity so long, without a gap (class 2)
-             */
+            /** @description instead of a volume: hold capacity so long, without a gap (class 2) */
             duration_s?: number | null;
-            /** Rate Max Bps */
             rate_max_bps?: number | null;
-            /** Rate Min Bps */
             rate_min_bps?: number | null;
-            /**
-             * Not Before
-             * @description default, and where it lies in the past: now
-             */
+            /** @description default, and where it lies in the past: now */
             not_before?: string | null;
-            /** Deadline */
             deadline?: string | null;
-            /**
-             * Hosts Up From
-             * @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)
-             */
+            /** @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`) */
             hosts_up_from?: string | null;
             /**
-             * Priority
+             * Format: int64
              * @description higher is more important
              * @default 0
              */
             priority: number;
-            /**
-             * Planner
-             * @default vbls
-             */
+            /** @default vbls */
             planner: string;
-            /** Project */
             project?: string | null;
-            /** Label */
             label?: string | null;
             /**
-             * Hold
              * @description book, but wait for a commit
              * @default false
              */
             hold: boolean;
-            /** Mode */
             mode?: ("reserve" | "managed" | "wrapped" | "observed") | null;
             payload?: components["schemas"]["Payload"] | null;
-            /**
-             * Mechanism
-             * @description how its hosts hold it to the rate; default: what the host prefers
-             */
+            /** @description how its hosts hold it to the rate; default: what the host prefers */
             mechanism?: ("pacing" | "htb" | "fq" | "window" | "userland") | null;
-            /**
-             * After
-             * @description the transfer whose end starts this one: its id, or the index of an earlier item of the same batch
-             */
+            /** @description the transfer whose end starts this one: its id, or the index of an earlier item of the same batch */
             after?: string | number | null;
             /** @description with `after`, or with planner vifi for when it takes its turn behind another one; default: direct */
             signal?: components["schemas"]["StartSignal"] | null;
-            /** Metadata */
             metadata?: {
                 [key: string]: unknown;
             } | null;
             /**
-             * Paths
+             * Format: int64
              * @description how many of the shortest loop-free paths a plan may choose from
              * @default 4
              */
             paths: number;
-            /**
-             * Path
-             * @description this path and no other
-             */
+            /** @description this path and no other */
             path?: string[] | null;
             /**
-             * Split
              * @description several paths may carry it at once (mode reserve)
              * @default false
              */
             split: boolean;
-            /**
-             * Shortest Segment S
-             * @description no segment but the last is shorter
-             */
+            /** @description no segment but the last is shorter */
             shortest_segment_s?: number | null;
-            /**
-             * Most Segments
-             * @description the rate changes no more often
-             */
+            /** @description the rate changes no more often */
             most_segments?: number | null;
             /**
-             * Best Effort
              * @description gives way to requests of higher priority that preempt
              * @default false
              */
             best_effort: boolean;
             /**
-             * Preempt
              * @description what does not fit may displace best-effort transfers of lower priority (scope operate)
              * @default false
              */
             preempt: boolean;
-            /**
-             * Planners
-             * @description default: `planner` alone; ["*"]: all that there are
-             */
+            /** @description default: `planner` alone; ["*"]: all that there are */
             planners?: string[] | null;
         };
-        /** QuotesOut */
-        QuotesOut: {
-            /** Quotes */
-            quotes: components["schemas"]["QuoteOut"][];
+        Quotes: {
+            quotes: components["schemas"]["Quote"][];
         };
-        /** RefusalReason */
         RefusalReason: {
-            /**
-             * Reason
-             * @description code of the problem
-             */
+            /** @description code of the problem */
             reason: string;
-            /** Hour */
+            /** Format: int64 */
             hour: number;
-            /** Day */
+            /** Format: int64 */
             day: number;
         };
-        /** ReportsBody */
         ReportsBody: {
             clock?: components["schemas"]["AgentClock"] | null;
             agent?: components["schemas"]["AboutAgent"] | null;
-            /**
-             * Reports
-             * @default []
-             */
+            /** @default [] */
             reports: components["schemas"]["AgentReport"][];
-            /**
-             * Revision
-             * @description of the assignments that the agent acts by
-             */
+            /** @description of the assignments that the agent acts by */
             revision?: number | null;
             /**
-             * Complete
              * @description these reports are all that the agent has to tell
              * @default false
              */
             complete: boolean;
             /**
-             * Goodbye
              * @description the agent stops now; what it has goes on when it is back
              * @default false
              */
             goodbye: boolean;
         };
-        /** ReportsTaken */
         ReportsTaken: {
-            /** Accepted */
             accepted: components["schemas"]["TakenReport"][];
-            /** Ignored */
             ignored: components["schemas"]["IgnoredReport"][];
-            /** Revision */
+            /** Format: int64 */
             revision: number;
-            /** Server Time */
+            /** Format: date-time */
             server_time: string;
             /**
-             * Server Took Us
+             * Format: int64
              * @description from the request's arrival to this answer
              */
             server_took_us: number;
         };
-        /** ScheduleOut */
-        ScheduleOut: {
-            /** Begin */
+        /** @description There is something new for an agent. */
+        Revision: {
+            /**
+             * Format: int64
+             * @description of its assignments, as they are now
+             */
+            revision: number;
+        };
+        /** @description One message, by the fields of text/event-stream. Between messages come comments, as signs of life. */
+        RevisionMessage: {
+            /** @constant */
+            event: "revision";
+            data: components["schemas"]["Revision"];
+        };
+        Schedule: {
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /**
-             * Items
-             * @description in order of their start
-             */
+            /** @description in order of their start */
             items: components["schemas"]["Scheduled"][];
-            /**
-             * Next
-             * @description give it as `cursor` for the next page; null on the last
-             */
+            /** @description give it as `cursor` for the next page; null on the last */
             next: string | null;
         };
-        /** Scheduled */
         Scheduled: {
-            /** Id */
             id: string;
-            /** Label */
             label: string | null;
-            /** Project */
             project: string | null;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** State */
             state: string;
-            /** Mode */
             mode: string;
-            /** Paused */
             paused: boolean;
-            /** Priority */
+            /** Format: int64 */
             priority: number;
-            /** Volume Bytes */
             volume_bytes: number | null;
-            /** Start */
             start: string | null;
-            /** Finish */
             finish: string | null;
-            /** Promised Finish */
             promised_finish: string | null;
-            /** Deadline */
             deadline: string | null;
-            /** Paths */
             paths: string[][];
-            /**
-             * Segments
-             * @description clipped to the range; with `link`, those on it alone
-             */
+            /** @description clipped to the range; with `link`, those on it alone */
             segments: number[][];
         };
-        /** SegmentOut */
-        SegmentOut: {
-            /** Begin */
+        Segment: {
+            /** Format: date-time */
             begin: string;
-            /** End */
+            /** Format: date-time */
             end: string;
-            /** Rate Bps */
+            /** Format: int64 */
             rate_bps: number;
-            /** Path */
             path: string[];
         };
-        /** SessionBody */
-        SessionBody: {
-            /**
-             * Token
-             * @description bwb_...
-             */
-            token: string;
-        };
-        /**
-         * SessionOut
-         * @description Who is calling.
-         */
-        SessionOut: {
-            /**
-             * Id
-             * @description of the token, the `owner` of what is booked with it
-             */
+        /** @description Who is calling. */
+        Session: {
+            /** @description of the token, the `owner` of what is booked with it */
             id: string;
-            /** Name */
             name: string;
-            /** Scopes */
             scopes: string[];
-            /**
-             * Expires
-             * @description when the session ends; null: called with the token itself
-             */
+            /** @description when the session ends; null: called with the token itself */
             expires: string | null;
         };
-        /**
-         * SignalPeer
-         * @description The sender at the other end of a start signal.
-         */
+        SessionBody: {
+            /** @description bwb_... */
+            token: string;
+        };
+        /** @description The sender at the other end of a start signal. */
         SignalPeer: {
-            /** Transfer Id */
             transfer_id: string;
-            /** Host */
             host: string;
-            /** Data Address */
             data_address: string;
-            /**
-             * Key
-             * @description 64 hex digits, shared by the two senders of this pair, by nobody else
-             */
+            /** @description 64 hex digits, shared by the two senders of this pair, by nobody else */
             key: string;
         };
-        /**
-         * SimulationBody
-         * @description A specification as `bwb simulate` takes it (docs/simulation.md), and the network to run it on.
-         */
+        /** @description A specification as `bwb simulate` takes it (docs/simulation.md), and the network to run it on. */
         SimulationBody: {
             /**
-             * Network
              * @description the broker's own links, or others as NET.json
              * @default current
              */
@@ -2758,864 +2296,663 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * StartAfter
-         * @description What a successor's sender waits for.
-         */
+        /** @description What a successor's sender waits for. */
         StartAfter: {
             predecessor: components["schemas"]["SignalPeer"];
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "clock" | "direct" | "broker";
-            /**
-             * Early From
-             * @description from here on a signal may start it before its first segment; null: never
-             */
+            /** @description from here on a signal may start it before its first segment; null: never */
             early_from: string | null;
-            /** Timeout Us */
+            /** Format: int64 */
             timeout_us: number;
-            /**
-             * On Timeout
-             * @enum {string}
-             */
+            /** @enum {string} */
             on_timeout: "start" | "cancel";
-            /**
-             * Released
-             * @description the predecessor has ended, says the broker: start as if signalled
-             */
+            /** @description the predecessor has ended, says the broker: start as if signalled */
             released: boolean;
         };
-        /**
-         * StartSignal
-         * @description On what a transfer starts that has a predecessor (`after`), and what happens when the signal does not come (RR-6205, section 2.2).
-         */
+        /** @description On what a transfer starts that has a predecessor (`after`), and what happens when the signal does not come (RR-6205, section 2.2). */
         StartSignal: {
             /**
-             * Kind
              * @description the booked time; a handshake with the predecessor's sender; a word of the broker
              * @default direct
              * @enum {string}
              */
             kind: "clock" | "direct" | "broker";
-            /**
-             * Timeout S
-             * @description so long after the booked start, or after the predecessor was last heard, the signal counts as lost
-             */
+            /** @description so long after the booked start, or after the predecessor was last heard, the signal counts as lost */
             timeout_s?: number | null;
             /**
-             * On Timeout
              * @default start
              * @enum {string}
              */
             on_timeout: "start" | "cancel";
             /**
-             * On Overrun
              * @description a predecessor that is late holds this one up (delay), or goes on at its fallback rate
              * @default delay
              * @enum {string}
              */
             on_overrun: "delay" | "fallback";
         };
-        /**
-         * State
-         * @enum {string}
-         */
+        /** @enum {string} */
         State: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
-        /**
-         * StatesOut
-         * @description Live ones now; those that ended in the last 24 hours.
-         */
-        StatesOut: {
-            /** Held */
+        /** @description Live ones now; those that ended in the last 24 hours. */
+        States: {
+            /** Format: int64 */
             HELD: number;
-            /** Reserved */
+            /** Format: int64 */
             RESERVED: number;
-            /** Active */
+            /** Format: int64 */
             ACTIVE: number;
-            /** Finished */
+            /** Format: int64 */
             FINISHED: number;
-            /** Failed */
+            /** Format: int64 */
             FAILED: number;
-            /** Canceled */
+            /** Format: int64 */
             CANCELED: number;
-            /** Expired */
+            /** Format: int64 */
             EXPIRED: number;
         };
-        /**
-         * Step
-         * @description From `from` on, `bps` may be used, until the next step.
-         */
+        /** @description From `from` on, `bps` may be used, until the next step. */
         Step: {
             /**
-             * From
              * Format: date-time
              * @example 2026-01-01T00:00:00Z
              */
             from: string;
             /**
-             * Bps
+             * Format: int64
              * @description bit/s
              */
             bps: number;
         };
-        /** TakenReport */
         TakenReport: {
-            /** Transfer Id */
             transfer_id: string;
-            /** Sequence */
+            /** Format: int64 */
             sequence: number;
         };
-        /** TokenBody */
-        TokenBody: {
-            /** Name */
+        Token: {
+            id: string;
             name: string;
-            /** Scopes */
+            scopes: string[];
+            host: string | null;
+            /** Format: date-time */
+            created: string;
+            expires: string | null;
+            revoked: string | null;
+            /** @description to a minute; null: never */
+            last_used: string | null;
+            /** @description the secret, shown only in the answer that creates it */
+            token?: string | null;
+        };
+        TokenBody: {
+            name: string;
             scopes: ("read" | "submit" | "operate" | "admin")[];
-            /** Expires */
             expires?: string | null;
             /** @default {} */
             limits: components["schemas"]["LimitsBody"];
         };
-        /** TokenChangeBody */
         TokenChangeBody: {
             limits: components["schemas"]["LimitsBody"];
         };
-        /**
-         * TokenInUse
-         * @description A token, and what would no longer go on without it.
-         */
+        /** @description A token, and what would no longer go on without it. */
         TokenInUse: {
-            /** Id */
             id: string;
-            /** Name */
             name: string;
-            /** Scopes */
             scopes: string[];
-            /** Host */
             host: string | null;
-            /** Created */
+            /** Format: date-time */
             created: string;
-            /** Expires */
             expires: string | null;
-            /** Revoked */
             revoked: string | null;
-            /**
-             * Last Used
-             * @description to a minute; null: never
-             */
+            /** @description to a minute; null: never */
             last_used: string | null;
-            /**
-             * Token
-             * @description the secret, shown only in the answer that creates it
-             */
+            /** @description the secret, shown only in the answer that creates it */
             token?: string | null;
             /**
-             * Sessions
+             * Format: int64
              * @description of the dashboard, open with it now
              */
             sessions: number;
             /**
-             * Transfers
+             * Format: int64
              * @description live ones that it owns; they go on without it
              */
             transfers: number;
-            /**
-             * Limits
-             * @description by name: what it may have at once, and has
-             */
+            /** @description by name: what it may have at once, and has */
             limits: {
-                [key: string]: components["schemas"]["LimitOut"];
+                [key: string]: components["schemas"]["Limit"];
             };
-            /** Revision */
+            /** Format: int64 */
             revision: number;
         };
-        /** TokenOut */
-        TokenOut: {
-            /** Id */
-            id: string;
-            /** Name */
-            name: string;
-            /** Scopes */
-            scopes: string[];
-            /** Host */
-            host: string | null;
-            /** Created */
-            created: string;
-            /** Expires */
-            expires: string | null;
-            /** Revoked */
-            revoked: string | null;
-            /**
-             * Last Used
-             * @description to a minute; null: never
-             */
-            last_used: string | null;
-            /**
-             * Token
-             * @description the secret, shown only in the answer that creates it
-             */
-            token?: string | null;
+        /** @description The network without hosts' NICs and without windows. */
+        Topology: {
+            links: components["schemas"]["TopologyLink"][];
+            /** @description those of which anything is known */
+            nodes: components["schemas"]["Node"][];
+            /** Format: int64 */
+            revision: number;
         };
-        /**
-         * TopologyBody
-         * @description The links of NET.json: what GET /v1/topology answers can be sent back as it is.
-         */
+        /** @description The links of NET.json: what GET /v1/topology answers can be sent back as it is. */
         TopologyBody: {
-            /** Links */
             links: components["schemas"]["LinkBody"][];
-            /**
-             * Nodes
-             * @description names and places of nodes; null: they stay as they are
-             */
+            /** @description names and places of nodes; null: they stay as they are */
             nodes?: components["schemas"]["NodeBody"][] | null;
             /**
-             * Prune
              * @description delete the links that are not named; false: only add and change
              * @default true
              */
             prune: boolean;
             /**
-             * On Broken
              * @default refuse
              * @enum {string}
              */
             on_broken: "refuse" | "replan";
-            /**
-             * Revision
-             * @description of the topology that was read; as If-Match, which comes first
-             */
+            /** @description of the topology that was read; as If-Match, which comes first */
             revision?: number | null;
         };
-        /** TopologyChangeOut */
-        TopologyChangeOut: {
-            /**
-             * Replanned
-             * @description transfers that lost their place and were planned anew, the most important first
-             */
+        TopologyChange: {
+            /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
-            /**
-             * Broken
-             * @description of these: the ones that cannot keep their promise
-             */
+            /** @description of these: the ones that cannot keep their promise */
             broken: string[];
-            /**
-             * Outcomes
-             * @description what became of each; of the first 1000
-             */
-            outcomes: components["schemas"]["OutcomeOut"][];
-            /**
-             * Preview
-             * @description true: nothing was changed
-             */
+            /** @description what became of each; of the first 1000 */
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description true: nothing was changed */
             preview: boolean;
-            /** Created */
             created: string[];
-            /** Changed */
             changed: string[];
-            /** Deleted */
             deleted: string[];
-            /** Unchanged */
+            /** Format: int64 */
             unchanged: number;
-            /**
-             * Cut Off
-             * @description hosts whose node no link of the network touches
-             */
+            /** @description hosts whose node no link of the network touches */
             cut_off: string[];
-            /** Revision */
+            /** Format: int64 */
             revision: number;
         };
-        /** TopologyLink */
         TopologyLink: {
-            /** Id */
             id: string;
-            /** Source */
             source: string;
-            /** Target */
             target: string;
-            /** Capacity Bps */
+            /** Format: int64 */
             capacity_bps: number;
-            /** Mtu Bytes */
             mtu_bytes: number | null;
-            /** Channel Bps */
             channel_bps: number | null;
-            /** Slot Us */
+            /** Format: int64 */
             slot_us: number;
-            /** Metric */
             metric: number | null;
-            /** Available */
             available: {
                 [key: string]: unknown;
             }[];
         };
-        /**
-         * TopologyOut
-         * @description The network without hosts' NICs and without windows.
-         */
-        TopologyOut: {
-            /** Links */
-            links: components["schemas"]["TopologyLink"][];
-            /**
-             * Nodes
-             * @description those of which anything is known
-             */
-            nodes: components["schemas"]["NodeOut"][];
-            /** Revision */
+        Transfer: {
+            id: string;
+            /** @enum {string} */
+            state: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
+            mode: string;
+            source: string;
+            destination: string;
+            volume_bytes: number | null;
+            /** Format: int64 */
+            booked_bytes: number;
+            rate_max_bps: number | null;
+            rate_min_bps: number | null;
+            /** Format: date-time */
+            not_before: string;
+            deadline: string | null;
+            duration_s: number | null;
+            /** Format: int64 */
+            priority: number;
+            best_effort: boolean;
+            /** Format: int64 */
+            paths: number;
+            path: string[] | null;
+            split: boolean;
+            shortest_segment_s: number | null;
+            most_segments: number | null;
+            planner: string;
+            project: string | null;
+            label: string | null;
+            payload: {
+                [key: string]: unknown;
+            } | null;
+            mechanism: string | null;
+            after: string | null;
+            signal: {
+                [key: string]: unknown;
+            } | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
+            plan: components["schemas"]["Plan"];
+            promised_finish: string | null;
+            hold_until: string | null;
+            paused: boolean;
+            /** Format: int64 */
+            bytes_done: number;
+            measured_bps: number | null;
+            actual_start: string | null;
+            actual_finish: string | null;
+            checksum: string | null;
+            /** @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked */
+            unheard_since: string | null;
+            /** @description its end is only assumed, for nobody was heard; a late report corrects it */
+            assumed: boolean;
+            waiting_reason: components["schemas"]["WaitingReason"] | null;
+            owner: string;
+            /** Format: int64 */
             revision: number;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            updated: string;
+            /** @description with outlook=true: how it goes */
+            outlook?: components["schemas"]["Outlook"] | null;
         };
-        /**
-         * TransferChange
-         * @description The fields that are given change, all others stay as they are; null takes a limit away.
-         */
+        /** @description The fields that are given change, all others stay as they are; null takes a limit away. */
         TransferChange: {
             /**
-             * Volume Bytes
+             * Format: int64
              * @description bytes
              */
             volume_bytes?: number;
             /**
-             * Duration S
+             * Format: double
              * @description seconds
              */
             duration_s?: number;
-            /** Rate Max Bps */
             rate_max_bps?: number | null;
-            /** Rate Min Bps */
             rate_min_bps?: number | null;
-            /** Not Before */
             not_before?: string | null;
-            /** Deadline */
             deadline?: string | null;
             /**
-             * Priority
+             * Format: int64
              * @description higher is more important
              */
             priority?: number;
-            /** Planner */
             planner?: string;
-            /** Label */
             label?: string | null;
-            /** Project */
             project?: string | null;
-            /** Metadata */
             metadata?: {
                 [key: string]: unknown;
             } | null;
-            /** Paths */
+            /** Format: int64 */
             paths?: number;
-            /** Path */
             path?: string[] | null;
-            /** Split */
             split?: boolean;
-            /** Shortest Segment S */
             shortest_segment_s?: number | null;
-            /** Most Segments */
             most_segments?: number | null;
-            /** Best Effort */
             best_effort?: boolean;
         };
-        /** TransferOut */
-        TransferOut: {
-            /** Id */
-            id: string;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
-            /** Mode */
-            mode: string;
-            /** Source */
-            source: string;
-            /** Destination */
-            destination: string;
-            /** Volume Bytes */
-            volume_bytes: number | null;
-            /** Booked Bytes */
-            booked_bytes: number;
-            /** Rate Max Bps */
-            rate_max_bps: number | null;
-            /** Rate Min Bps */
-            rate_min_bps: number | null;
-            /** Not Before */
-            not_before: string;
-            /** Deadline */
-            deadline: string | null;
-            /** Duration S */
-            duration_s: number | null;
-            /** Priority */
-            priority: number;
-            /** Best Effort */
-            best_effort: boolean;
-            /** Paths */
-            paths: number;
-            /** Path */
-            path: string[] | null;
-            /** Split */
-            split: boolean;
-            /** Shortest Segment S */
-            shortest_segment_s: number | null;
-            /** Most Segments */
-            most_segments: number | null;
-            /** Planner */
-            planner: string;
-            /** Project */
-            project: string | null;
-            /** Label */
-            label: string | null;
-            /** Payload */
-            payload: {
-                [key: string]: unknown;
-            } | null;
-            /** Mechanism */
-            mechanism: string | null;
-            /** After */
-            after: string | null;
-            /** Signal */
-            signal: {
-                [key: string]: unknown;
-            } | null;
-            /** Metadata */
-            metadata: {
-                [key: string]: unknown;
-            } | null;
-            plan: components["schemas"]["PlanOut"];
-            /** Promised Finish */
-            promised_finish: string | null;
-            /** Hold Until */
-            hold_until: string | null;
-            /** Paused */
-            paused: boolean;
-            /** Bytes Done */
-            bytes_done: number;
-            /** Measured Bps */
-            measured_bps: number | null;
-            /** Actual Start */
-            actual_start: string | null;
-            /** Actual Finish */
-            actual_finish: string | null;
-            /** Checksum */
-            checksum: string | null;
-            /**
-             * Unheard Since
-             * @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked
-             */
-            unheard_since: string | null;
-            /**
-             * Assumed
-             * @description its end is only assumed, for nobody was heard; a late report corrects it
-             */
-            assumed: boolean;
-            waiting_reason: components["schemas"]["WaitingReason"] | null;
-            /** Owner */
-            owner: string;
-            /** Revision */
-            revision: number;
-            /** Created */
-            created: string;
-            /** Updated */
-            updated: string;
-            /** @description with outlook=true: how it goes */
-            outlook?: components["schemas"]["OutlookOut"] | null;
-        };
-        /** TransferPage */
         TransferPage: {
-            /** Items */
-            items: components["schemas"]["TransferOut"][];
-            /**
-             * Next
-             * @description give it as `cursor` for the next page; null on the last
-             */
+            items: components["schemas"]["Transfer"][];
+            /** @description give it as `cursor` for the next page; null on the last */
             next: string | null;
-            /**
-             * Total
-             * @description with count=true: how many there are in all
-             */
+            /** @description with count=true: how many there are in all */
             total?: number | null;
         };
-        /**
-         * TransferPreview
-         * @description What a change would make of the transfer. Nothing was changed.
-         */
+        /** @description What a change would make of the transfer. Nothing was changed. */
         TransferPreview: {
-            /** Id */
             id: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
-            /** Mode */
             mode: string;
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** Volume Bytes */
             volume_bytes: number | null;
-            /** Booked Bytes */
+            /** Format: int64 */
             booked_bytes: number;
-            /** Rate Max Bps */
             rate_max_bps: number | null;
-            /** Rate Min Bps */
             rate_min_bps: number | null;
-            /** Not Before */
+            /** Format: date-time */
             not_before: string;
-            /** Deadline */
             deadline: string | null;
-            /** Duration S */
             duration_s: number | null;
-            /** Priority */
+            /** Format: int64 */
             priority: number;
-            /** Best Effort */
             best_effort: boolean;
-            /** Paths */
+            /** Format: int64 */
             paths: number;
-            /** Path */
             path: string[] | null;
-            /** Split */
             split: boolean;
-            /** Shortest Segment S */
             shortest_segment_s: number | null;
-            /** Most Segments */
             most_segments: number | null;
-            /** Planner */
             planner: string;
-            /** Project */
             project: string | null;
-            /** Label */
             label: string | null;
-            /** Payload */
             payload: {
                 [key: string]: unknown;
             } | null;
-            /** Mechanism */
             mechanism: string | null;
-            /** After */
             after: string | null;
-            /** Signal */
             signal: {
                 [key: string]: unknown;
             } | null;
-            /** Metadata */
             metadata: {
                 [key: string]: unknown;
             } | null;
-            plan: components["schemas"]["PlanOut"];
-            /** Promised Finish */
+            plan: components["schemas"]["Plan"];
             promised_finish: string | null;
-            /** Hold Until */
             hold_until: string | null;
-            /** Paused */
             paused: boolean;
-            /** Bytes Done */
+            /** Format: int64 */
             bytes_done: number;
-            /** Measured Bps */
             measured_bps: number | null;
-            /** Actual Start */
             actual_start: string | null;
-            /** Actual Finish */
             actual_finish: string | null;
-            /** Checksum */
             checksum: string | null;
-            /**
-             * Unheard Since
-             * @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked
-             */
+            /** @description since when its agents should have been heard of and were not; it may be under way, and keeps what is booked */
             unheard_since: string | null;
-            /**
-             * Assumed
-             * @description its end is only assumed, for nobody was heard; a late report corrects it
-             */
+            /** @description its end is only assumed, for nobody was heard; a late report corrects it */
             assumed: boolean;
             waiting_reason: components["schemas"]["WaitingReason"] | null;
-            /** Owner */
             owner: string;
-            /** Revision */
+            /** Format: int64 */
             revision: number;
-            /** Created */
+            /** Format: date-time */
             created: string;
-            /** Updated */
+            /** Format: date-time */
             updated: string;
             /** @description with outlook=true: how it goes */
-            outlook?: components["schemas"]["OutlookOut"] | null;
-            /**
-             * Preview
-             * @constant
-             */
+            outlook?: components["schemas"]["Outlook"] | null;
+            /** @constant */
             preview: true;
-            /**
-             * Freed
-             * @description what a cancel or a pause would give back
-             */
-            freed: components["schemas"]["SegmentOut"][];
-            /**
-             * Moved
-             * @description other transfers that would move with it
-             */
-            moved: components["schemas"]["MovedOut"][];
+            /** @description what a cancel or a pause would give back */
+            freed: components["schemas"]["Segment"][];
+            /** @description other transfers that would move with it */
+            moved: components["schemas"]["Moved"][];
         };
-        /**
-         * TransferRequest
-         * @description Move `volume_bytes` from `source` to `destination`, or hold capacity there for `duration_s`: nodes or enrolled hosts.
-         */
+        /** @description Move `volume_bytes` from `source` to `destination`, or hold capacity there for `duration_s`: nodes or enrolled hosts. */
         TransferRequest: {
-            /** Source */
             source: string;
-            /** Destination */
             destination: string;
-            /** Volume Bytes */
             volume_bytes?: number | null;
-            /**
-             * Duration S
-             * @description instead of a volume: hold capacity so long, without a gap (class 2)
-             */
+            /** @description instead of a volume: hold capacity so long, without a gap (class 2) */
             duration_s?: number | null;
-            /** Rate Max Bps */
             rate_max_bps?: number | null;
-            /** Rate Min Bps */
             rate_min_bps?: number | null;
-            /**
-             * Not Before
-             * @description default, and where it lies in the past: now
-             */
+            /** @description default, and where it lies in the past: now */
             not_before?: string | null;
-            /** Deadline */
             deadline?: string | null;
-            /**
-             * Hosts Up From
-             * @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`)
-             */
+            /** @description when an agent that it needs is down: plan it from this time on, instead of refusing it (`host-down`) */
             hosts_up_from?: string | null;
             /**
-             * Priority
+             * Format: int64
              * @description higher is more important
              * @default 0
              */
             priority: number;
-            /**
-             * Planner
-             * @default vbls
-             */
+            /** @default vbls */
             planner: string;
-            /** Project */
             project?: string | null;
-            /** Label */
             label?: string | null;
             /**
-             * Hold
              * @description book, but wait for a commit
              * @default false
              */
             hold: boolean;
-            /** Mode */
             mode?: ("reserve" | "managed" | "wrapped" | "observed") | null;
             payload?: components["schemas"]["Payload"] | null;
-            /**
-             * Mechanism
-             * @description how its hosts hold it to the rate; default: what the host prefers
-             */
+            /** @description how its hosts hold it to the rate; default: what the host prefers */
             mechanism?: ("pacing" | "htb" | "fq" | "window" | "userland") | null;
-            /**
-             * After
-             * @description the transfer whose end starts this one: its id, or the index of an earlier item of the same batch
-             */
+            /** @description the transfer whose end starts this one: its id, or the index of an earlier item of the same batch */
             after?: string | number | null;
             /** @description with `after`, or with planner vifi for when it takes its turn behind another one; default: direct */
             signal?: components["schemas"]["StartSignal"] | null;
-            /** Metadata */
             metadata?: {
                 [key: string]: unknown;
             } | null;
             /**
-             * Paths
+             * Format: int64
              * @description how many of the shortest loop-free paths a plan may choose from
              * @default 4
              */
             paths: number;
-            /**
-             * Path
-             * @description this path and no other
-             */
+            /** @description this path and no other */
             path?: string[] | null;
             /**
-             * Split
              * @description several paths may carry it at once (mode reserve)
              * @default false
              */
             split: boolean;
-            /**
-             * Shortest Segment S
-             * @description no segment but the last is shorter
-             */
+            /** @description no segment but the last is shorter */
             shortest_segment_s?: number | null;
-            /**
-             * Most Segments
-             * @description the rate changes no more often
-             */
+            /** @description the rate changes no more often */
             most_segments?: number | null;
             /**
-             * Best Effort
              * @description gives way to requests of higher priority that preempt
              * @default false
              */
             best_effort: boolean;
             /**
-             * Preempt
              * @description what does not fit may displace best-effort transfers of lower priority (scope operate)
              * @default false
              */
             preempt: boolean;
         };
-        /** ValidationError */
-        ValidationError: {
-            /** Location */
-            loc: (string | number)[];
-            /** Message */
-            msg: string;
-            /** Error Type */
-            type: string;
-            /** Input */
-            input?: unknown;
-            /** Context */
-            ctx?: Record<string, never>;
-        };
-        /** WaitingReason */
         WaitingReason: {
-            /** Code */
             code: string;
-            /** Detail */
             detail: string;
-            /** Limited By */
             limited_by: string | null;
-            /** Until */
             until: string | null;
         };
-        /** WindowAddedOut */
-        WindowAddedOut: {
-            /**
-             * Replanned
-             * @description transfers that lost their place and were planned anew, the most important first
-             */
-            replanned: string[];
-            /**
-             * Broken
-             * @description of these: the ones that cannot keep their promise
-             */
-            broken: string[];
-            /**
-             * Outcomes
-             * @description what became of each; of the first 1000
-             */
-            outcomes: components["schemas"]["OutcomeOut"][];
-            /**
-             * Preview
-             * @description true: nothing was changed
-             */
-            preview: boolean;
-            /** Id */
+        Window: {
             id: string;
-            /** Source */
+            /** Format: date-time */
+            begin: string;
+            /** Format: date-time */
+            end: string;
+            /** Format: int64 */
+            bps: number;
+            kind: string;
+            reason: string | null;
+        };
+        WindowAdded: {
+            /** @description transfers that lost their place and were planned anew, the most important first */
+            replanned: string[];
+            /** @description of these: the ones that cannot keep their promise */
+            broken: string[];
+            /** @description what became of each; of the first 1000 */
+            outcomes: components["schemas"]["Outcome"][];
+            /** @description true: nothing was changed */
+            preview: boolean;
+            id: string;
             source: string;
-            /** Target */
             target: string;
-            /** Capacity Bps */
+            /** Format: int64 */
             capacity_bps: number;
-            /** Mtu Bytes */
             mtu_bytes: number | null;
-            /** Channel Bps */
             channel_bps: number | null;
-            /** Slot Us */
+            /** Format: int64 */
             slot_us: number;
-            /** Metric */
             metric: number | null;
-            /** Available */
             available: {
                 [key: string]: unknown;
             }[];
-            /** Windows */
-            windows: components["schemas"]["WindowOut"][];
-            /**
-             * Reverse
-             * @description the link back between the same two nodes
-             */
+            windows: components["schemas"]["Window"][];
+            /** @description the link back between the same two nodes */
             reverse: string | null;
-            /** Host */
             host: string | null;
-            /** Version */
+            /** Format: int64 */
             version: number;
-            /** Revision */
+            /** Format: int64 */
             revision: number;
-            /**
-             * Window
-             * @description id of the new window
-             */
+            /** @description id of the new window */
             window: string;
         };
-        /**
-         * WindowBody
-         * @description On [begin, end) no more than `bps` of the link may be used.
-         */
+        /** @description On [begin, end) no more than `bps` of the link may be used. */
         WindowBody: {
             /**
-             * Begin
              * Format: date-time
              * @example 2026-01-01T00:00:00Z
              */
             begin: string;
             /**
-             * End
              * Format: date-time
              * @example 2026-01-01T00:00:00Z
              */
             end: string;
             /**
-             * Bps
+             * Format: int64
              * @description bit/s
              * @default 0
              */
             bps: number;
             /**
-             * Kind
              * @default maintenance
              * @enum {string}
              */
             kind: "maintenance" | "outage" | "background";
-            /** Reason */
             reason?: string | null;
             /**
-             * On Broken
              * @default refuse
              * @enum {string}
              */
             on_broken: "refuse" | "replan";
         };
-        /** WindowOut */
-        WindowOut: {
-            /** Id */
-            id: string;
-            /** Begin */
-            begin: string;
-            /** End */
-            end: string;
-            /** Bps */
-            bps: number;
-            /** Kind */
-            kind: string;
-            /** Reason */
-            reason: string | null;
+    };
+    responses: {
+        /** @description Refused: `malformed`. */
+        Malformed: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `unauthorized`. */
+        Unauthorized: {
+            headers: {
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `forbidden`, `csrf`. */
+        Forbidden: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `not-found`. */
+        NotFound: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `infeasible`, `no-path`, `conflict`, `exists`, `breaks-promises`, `limit-exceeded`, `superseded`, `clock-uncertain`, `host-down`, `unheard`. */
+        Conflict: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `precondition-failed`. */
+        PreconditionFailed: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `too-large`. */
+        TooLarge: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `unsupported-media-type`. */
+        UnsupportedMediaType: {
+            headers: {
+                Accept: components["headers"]["Accept"];
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `unsupported`, `invalid`, `unknown-node`, `unknown-planner`, `idempotency-key-reused`, `beyond-limits`. */
+        Invalid: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `too-many-attempts`, `too-many-streams`, `too-many-requests`. */
+        TooManyRequests: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refused: `unavailable`, `planning-budget`. */
+        Unavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
         };
     };
-    responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description The revision of what is answered, for If-Match and If-None-Match. */
+        ETag: string;
+        /** @description Where what was made can be read. */
+        Location: string;
+        /** @description Seconds after which to send the request again. */
+        "Retry-After": number;
+        /** @description What is left of the limit that was hit, as in draft-ietf-httpapi-ratelimit-headers. */
+        RateLimit: string;
+        /** @description The limit that was hit: requests (q) within seconds (w). */
+        "RateLimit-Policy": string;
+        /** @description The scheme to authenticate by. */
+        "WWW-Authenticate": string;
+        /** @description The media type that is taken. */
+        Accept: string;
+        /** @description The id of the request: the caller's own where it sent one, else a new one. */
+        "X-Request-ID": string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    overview_v1_overview_get: {
+    getOverview: {
         parameters: {
             query?: never;
             header?: never;
@@ -3624,118 +2961,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OverviewOut"];
+                    "application/json": components["schemas"]["Overview"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    load_v1_network_load_get: {
+    getNetworkLoad: {
         parameters: {
             query?: {
                 /** @description one instant, in place of `from`, `to` and `steps`; the past counts as now */
@@ -3753,118 +2996,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LoadOut"];
+                    "application/json": components["schemas"]["Load"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_transfers_v1_transfers_get: {
+    listTransfers: {
         parameters: {
             query?: {
                 state?: components["schemas"]["State"][] | null;
@@ -3901,118 +3050,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TransferPage"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    submit_v1_transfers_post: {
+    submitTransfer: {
         parameters: {
             query?: never;
             header?: {
@@ -4027,118 +3082,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    submit_batch_v1_transfers_batch_post: {
+    submitBatch: {
         parameters: {
             query?: never;
             header?: {
@@ -4153,118 +3120,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BatchOut"];
+                    "application/json": components["schemas"]["Batch"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    quote_v1_quotes_post: {
+    quoteTransfer: {
         parameters: {
             query?: never;
             header?: never;
@@ -4277,118 +3154,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotesOut"];
+                    "application/json": components["schemas"]["Quotes"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_transfers__transfer_id__get: {
+    getTransfer: {
         parameters: {
             query?: {
                 /** @description also say how it goes: promise, progress, when it will finish, whose it is */
@@ -4407,125 +3194,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["Transfer"];
                 };
             };
-            /** @description it is what If-None-Match names */
+            /** @description It is what If-None-Match names. */
             304: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    change_v1_transfers__transfer_id__patch: {
+    changeTransfer: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be */
@@ -4546,118 +3243,31 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    commit_v1_transfers__transfer_id__commit_post: {
+    commitTransfer: {
         parameters: {
             query?: never;
             header?: {
@@ -4671,118 +3281,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    cancel_v1_transfers__transfer_id__cancel_post: {
+    cancelTransfer: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be */
@@ -4799,118 +3321,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    pause_v1_transfers__transfer_id__pause_post: {
+    pauseTransfer: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be */
@@ -4927,118 +3361,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    resume_v1_transfers__transfer_id__resume_post: {
+    resumeTransfer: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be */
@@ -5055,118 +3401,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["TransferOut"];
+                    "application/json": components["schemas"]["TransferPreview"] | components["schemas"]["Transfer"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    history_v1_transfers__transfer_id__events_get: {
+    listTransferEvents: {
         parameters: {
             query?: {
                 /** @description items a page */
@@ -5180,118 +3438,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EventOut"][];
+                    "application/json": components["schemas"]["Event"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    measurements_v1_transfers__transfer_id__measurements_get: {
+    getTransferMeasurements: {
         parameters: {
             query?: never;
             header?: never;
@@ -5302,118 +3467,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": unknown;
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_plans_v1_plans_get: {
+    listPlans: {
         parameters: {
             query?: {
                 state?: components["schemas"]["JobState"][] | null;
@@ -5428,118 +3500,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["JobPage"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    plan_v1_plans_post: {
+    startPlan: {
         parameters: {
             query?: never;
             header?: {
@@ -5554,118 +3532,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             202: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_plan_v1_plans__job_id__get: {
+    getPlan: {
         parameters: {
             query?: never;
             header?: never;
@@ -5676,118 +3566,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    cancel_plan_v1_plans__job_id__cancel_post: {
+    cancelPlan: {
         parameters: {
             query?: never;
             header?: {
@@ -5801,118 +3599,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_simulations_v1_simulations_get: {
+    listSimulations: {
         parameters: {
             query?: {
                 state?: components["schemas"]["JobState"][] | null;
@@ -5927,118 +3637,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["JobPage"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    simulate_v1_simulations_post: {
+    startSimulation: {
         parameters: {
             query?: never;
             header?: {
@@ -6053,118 +3669,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             202: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_simulation_v1_simulations__job_id__get: {
+    getSimulation: {
         parameters: {
             query?: {
                 /** @description csv: the result alone, as a table */
@@ -6178,119 +3706,28 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
-                    "text/csv": unknown;
+                    "application/json": components["schemas"]["Job"];
+                    "text/csv": string;
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    plot_v1_simulations__job_id__plot_png_get: {
+    getSimulationPlot: {
         parameters: {
             query?: never;
             header?: never;
@@ -6301,118 +3738,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "image/png": unknown;
+                    "image/png": string;
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    cancel_simulation_v1_simulations__job_id__cancel_post: {
+    cancelSimulation: {
         parameters: {
             query?: never;
             header?: {
@@ -6426,118 +3771,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    apply_v1_plans__job_id__apply_post: {
+    applyPlan: {
         parameters: {
             query?: never;
             header?: {
@@ -6551,118 +3808,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobOut"];
+                    "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_links_v1_links_get: {
+    listLinks: {
         parameters: {
             query?: never;
             header?: never;
@@ -6671,118 +3840,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkOut"][];
+                    "application/json": components["schemas"]["Link"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    create_v1_links_post: {
+    createLink: {
         parameters: {
             query?: never;
             header?: never;
@@ -6795,118 +3870,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkOut"];
+                    "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_links__link_id__get: {
+    getLink: {
         parameters: {
             query?: never;
             header?: never;
@@ -6917,118 +3904,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkOut"];
+                    "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    delete_v1_links__link_id__delete: {
+    deleteLink: {
         parameters: {
             query?: {
                 on_broken?: "refuse" | "replan";
@@ -7049,122 +3944,34 @@ export interface operations {
             /** @description With `on_broken=replan`, and as a preview */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkDeletedOut"];
+                    "application/json": components["schemas"]["LinkDeleted"];
                 };
             };
-            /** @description Successful Response */
+            /** @description Done. */
             204: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    change_v1_links__link_id__patch: {
+    changeLink: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be, with what would become of each transfer that loses its place */
@@ -7185,118 +3992,31 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkChangeOut"];
+                    "application/json": components["schemas"]["LinkChange"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    calendar_v1_links__link_id__calendar_get: {
+    getLinkCalendar: {
         parameters: {
             query?: {
                 /** @description default: now */
@@ -7316,118 +4036,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CalendarOut"];
+                    "application/json": components["schemas"]["Calendar"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    add_window_v1_links__link_id__windows_post: {
+    addLinkWindow: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be, with what would become of each transfer that loses its place */
@@ -7448,124 +4075,38 @@ export interface operations {
             /** @description A preview: the link as it would be */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkChangeOut"];
+                    "application/json": components["schemas"]["LinkChange"];
                 };
             };
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WindowAddedOut"];
+                    "application/json": components["schemas"]["WindowAdded"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    remove_window_v1_links__link_id__windows__window_id__delete: {
+    removeLinkWindow: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be, with what would become of each transfer that loses its place */
@@ -7580,118 +4121,29 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LinkChangeOut"];
+                    "application/json": components["schemas"]["LinkChange"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_planners_v1_planners_get: {
+    listPlanners: {
         parameters: {
             query?: never;
             header?: never;
@@ -7700,118 +4152,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PlannerOut"][];
+                    "application/json": components["schemas"]["Planner"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_schedule_get: {
+    getSchedule: {
         parameters: {
             query?: {
                 /** @description default: now */
@@ -7834,118 +4192,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleOut"];
+                    "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    link_bookings_v1_links__link_id__bookings_get: {
+    getLinkBookings: {
         parameters: {
             query?: {
                 /** @description default: now */
@@ -7967,118 +4231,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BookingsOut"];
+                    "application/json": components["schemas"]["Bookings"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_topology_get: {
+    getTopology: {
         parameters: {
             query?: never;
             header?: never;
@@ -8087,118 +4258,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TopologyOut"];
+                    "application/json": components["schemas"]["Topology"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    put_v1_topology_put: {
+    putTopology: {
         parameters: {
             query?: {
                 /** @description change nothing, and answer what would be with on_broken=replan */
@@ -8217,118 +4295,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TopologyChangeOut"];
+                    "application/json": components["schemas"]["TopologyChange"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_hosts_v1_hosts_get: {
+    listHosts: {
         parameters: {
             query?: never;
             header?: never;
@@ -8337,118 +4327,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HostOut"][];
+                    "application/json": components["schemas"]["Host"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_enrolment_tokens_v1_hosts_enrolment_tokens_get: {
+    listEnrolmentTokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -8457,118 +4353,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["EnrolmentTokenOut"][];
+                    "application/json": components["schemas"]["EnrolmentToken"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    create_enrolment_token_v1_hosts_enrolment_tokens_post: {
+    createEnrolmentToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -8581,118 +4383,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["NewEnrolmentToken"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    revoke_enrolment_token_v1_hosts_enrolment_tokens__token_id__delete: {
+    revokeEnrolmentToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -8703,116 +4415,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             204: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_hosts__host__get: {
+    getHost: {
         parameters: {
             query?: never;
             header?: never;
@@ -8823,118 +4445,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HostOut"];
+                    "application/json": components["schemas"]["Host"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    remove_v1_hosts__host__delete: {
+    removeHost: {
         parameters: {
             query?: never;
             header?: never;
@@ -8945,116 +4474,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             204: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    change_v1_hosts__host__patch: {
+    changeHost: {
         parameters: {
             query?: never;
             header?: never;
@@ -9069,118 +4508,29 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HostOut"];
+                    "application/json": components["schemas"]["Host"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    checksum_v1_agents_download__platform__sha256_get: {
+    downloadAgentChecksum: {
         parameters: {
             query?: never;
             header?: never;
@@ -9191,37 +4541,23 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "text/plain": string;
                 };
             };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    download_v1_agents_download__platform__get: {
+    downloadAgent: {
         parameters: {
             query?: never;
             header?: {
@@ -9234,46 +4570,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     /** @description of the file, in hex */
                     "X-Checksum-Sha256"?: string;
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/octet-stream": string;
                 };
             };
-            /** @description the caller has it already */
+            /** @description It is what If-None-Match names. */
             304: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    install_script_v1_agents_install_sh_get: {
+    downloadInstallScript: {
         parameters: {
             query?: never;
             header?: never;
@@ -9282,18 +4607,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "text/plain": string;
                 };
             };
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    enrol_v1_agents_enrol_post: {
+    enrolAgent: {
         parameters: {
             query?: never;
             header?: never;
@@ -9306,118 +4635,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Enrolment"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    read_assignments_v1_agents__host__assignments_get: {
+    getAssignments: {
         parameters: {
             query?: never;
             header?: {
@@ -9430,125 +4669,35 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Assignments"];
                 };
             };
-            /** @description nothing new */
+            /** @description It is what If-None-Match names. */
             304: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    stream_v1_agents__host__stream_get: {
+    streamAssignments: {
         parameters: {
             query?: never;
             header?: never;
@@ -9559,27 +4708,25 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The stream; it does not end by itself. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": components["schemas"]["RevisionMessage"][];
                 };
             };
-            /** @description Validation Error */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    report_v1_agents__host__reports_post: {
+    sendReports: {
         parameters: {
             query?: never;
             header?: never;
@@ -9594,118 +4741,29 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["ReportsTaken"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_session_get: {
+    getSession: {
         parameters: {
             query?: never;
             header?: never;
@@ -9714,118 +4772,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionOut"];
+                    "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    sign_in_v1_session_post: {
+    signIn: {
         parameters: {
             query?: never;
             header?: never;
@@ -9838,117 +4802,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SessionOut"];
+                    "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    sign_out_v1_session_delete: {
+    signOut: {
         parameters: {
             query?: never;
             header?: never;
@@ -9957,116 +4832,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             204: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    list_tokens_v1_tokens_get: {
+    listTokens: {
         parameters: {
             query?: never;
             header?: never;
@@ -10075,118 +4860,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TokenInUse"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    create_v1_tokens_post: {
+    createToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -10199,118 +4890,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             201: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TokenOut"];
+                    "application/json": components["schemas"]["Token"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    show_v1_tokens__token_id__get: {
+    getToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -10321,118 +4922,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TokenInUse"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    revoke_v1_tokens__token_id__delete: {
+    revokeToken: {
         parameters: {
             query?: never;
             header?: never;
@@ -10443,116 +4952,26 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             204: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    change_v1_tokens__token_id__patch: {
+    changeToken: {
         parameters: {
             query?: never;
             header?: {
@@ -10570,118 +4989,31 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["TokenInUse"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            400: components["responses"]["Malformed"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    stream_v1_events_get: {
+    streamEvents: {
         parameters: {
             query?: {
                 /** @description only events of this transfer, link, host or token */
@@ -10702,118 +5034,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description The stream; it does not end by itself. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": unknown;
+                    "text/event-stream": components["schemas"]["EventMessage"][];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    audit_log_v1_audit_log_get: {
+    listAuditLog: {
         parameters: {
             query?: {
                 /** @description exactly a subject, an actor or an action */
@@ -10841,118 +5079,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["AuditLogPage"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    run_audit_v1_audit_get: {
+    runAudit: {
         parameters: {
             query?: never;
             header?: never;
@@ -10961,118 +5105,24 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Audit"];
                 };
             };
-            /** @description Bad Request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Not Found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Precondition Failed */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Request Entity Too Large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Unprocessable Entity */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Too Many Requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
-            /** @description Service Unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": unknown;
-                    "application/json": components["schemas"]["ProblemOut"];
-                };
-            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    healthz_healthz_get: {
+    checkHealth: {
         parameters: {
             query?: never;
             header?: never;
@@ -11081,18 +5131,22 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Health"];
                 };
             };
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
-    readyz_readyz_get: {
+    checkReadiness: {
         parameters: {
             query?: never;
             header?: never;
@@ -11101,25 +5155,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["Health"];
                 };
             };
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
             /** @description not ready */
             503: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
             };
         };
     };
-    metrics_metrics_get: {
+    getMetrics: {
         parameters: {
             query?: never;
             header?: never;
@@ -11128,15 +5188,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Successful Response */
+            /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": unknown;
+                    "text/plain": string;
                 };
             };
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooManyRequests"];
+            503: components["responses"]["Unavailable"];
         };
     };
 }

@@ -4,25 +4,25 @@ import type { components } from "./schema";
 
 export type Schemas = components["schemas"];
 
-export type Transfer = Schemas["TransferOut"];
+export type Transfer = Schemas["Transfer"];
 export type TransferState = Schemas["State"];
 export type TransferPreview = Schemas["TransferPreview"];
-export type Moved = Schemas["MovedOut"];
+export type Moved = Schemas["Moved"];
 export type TransferRequest = Schemas["TransferRequest"];
 export type WaitingReason = Schemas["WaitingReason"];
-export type Plan = Schemas["PlanOut"];
-export type Segment = Schemas["SegmentOut"];
-export type Quote = Schemas["QuoteOut"];
-export type Link = Schemas["LinkOut"];
-export type Window = Schemas["WindowOut"];
-export type Calendar = Schemas["CalendarOut"];
+export type Plan = Schemas["Plan"];
+export type Segment = Schemas["Segment"];
+export type Quote = Schemas["Quote"];
+export type Link = Schemas["Link"];
+export type Window = Schemas["Window"];
+export type Calendar = Schemas["Calendar"];
 export type CalendarStep = Schemas["CalendarStep"];
-export type Outcome = Schemas["OutcomeOut"];
-export type Host = Schemas["HostOut"];
-export type Job = Schemas["JobOut"];
+export type Outcome = Schemas["Outcome"];
+export type Host = Schemas["Host"];
+export type Job = Schemas["Job"];
 export type Token = Schemas["TokenInUse"];
-export type NewToken = Schemas["TokenOut"];
-export type BrokerEvent = Schemas["EventOut"];
+export type NewToken = Schemas["Token"];
+export type BrokerEvent = Schemas["Event"];
 
 /** What every list with a cursor answers. */
 export interface Page<T> {

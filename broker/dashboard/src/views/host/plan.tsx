@@ -27,7 +27,7 @@ export function Plan({ host }: { host: string }) {
   const time = useRange(state, set);
   const links = useQuery<NetworkLink[]>("/v1/links");
   const nic = state.way === "both" ? "" : `${host}~${state.way}`;
-  const schedule = useQuery<Schemas["ScheduleOut"]>(question(nic ? { link: nic, host: "" } : { link: "", host }, time.settled), {
+  const schedule = useQuery<Schemas["Schedule"]>(question(nic ? { link: nic, host: "" } : { link: "", host }, time.settled), {
     keep: true,
   });
   const { lines, peak } = useLines(schedule.data?.items ?? NOTHING, links.data ?? NOTHING, nic ? { link: nic } : {}, time.settled);

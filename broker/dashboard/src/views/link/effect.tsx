@@ -7,7 +7,7 @@ import { shortId } from "../../format/names";
 import { seconds } from "../../format/time";
 import { type Column, Duration, Link, Notice, Table, Tag, Time } from "../../ui";
 
-export type Settled = Pick<Schemas["LinkChangeOut"], "replanned" | "broken" | "outcomes" | "preview">;
+export type Settled = Pick<Schemas["LinkChange"], "replanned" | "broken" | "outcomes" | "preview">;
 
 // Reasons are sentences. A list of so many rows may have rows of several lines; longer ones scroll by the height of a row.
 const FEW = 100;

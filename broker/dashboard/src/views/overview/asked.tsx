@@ -5,7 +5,7 @@ import { local, seconds } from "../../format/time";
 import { Card } from "../../ui";
 import { reasonWords } from "./reasons";
 
-type Decisions = Schemas["DecisionsOut"];
+type Decisions = Schemas["Decisions"];
 
 export function Asked({ of }: { of: Decisions }) {
   const asked = of.admitted_day + of.refused_day;

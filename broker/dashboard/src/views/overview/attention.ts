@@ -17,7 +17,7 @@ export interface Concern {
 }
 
 export interface Situation {
-  endangered: readonly Schemas["EndangeredOut"][];
+  endangered: readonly Schemas["Endangered"][];
   links: readonly Link[];
   shares: Shares;
   day: Load | undefined;
@@ -34,7 +34,7 @@ export function concernsOf(situation: Situation): Concern[] {
   return found.sort((a, b) => Number(b.tone === "bad") - Number(a.tone === "bad"));
 }
 
-function promise(one: Schemas["EndangeredOut"], now: number): Concern {
+function promise(one: Schemas["Endangered"], now: number): Concern {
   const [promised, finish] = [clock(seconds(one.promised_finish), now), clock(seconds(one.finish), now)];
   const times = one.finish > one.promised_finish ? `promised for ${promised}, now ${finish}` : `promised for ${promised}`;
   const broken = one.promise === "broken";
@@ -113,6 +113,6 @@ export function lasting(concerns: readonly Concern[], since: Map<string, number>
 }
 
 /** Live promises at risk or broken that the overview does not list, and where they are. */
-export function unlisted({ live, endangered }: Schemas["PromisesOut"]): { number: number; to: string } {
+export function unlisted({ live, endangered }: Schemas["Promises"]): { number: number; to: string } {
   return { number: Math.max(0, live.at_risk + live.broken - endangered.length), to: listOf.promise(["at_risk", "broken"]) };
 }

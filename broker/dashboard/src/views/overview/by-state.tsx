@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/types";
 import { Card, Link, Tag } from "../../ui";
 import { listOf } from "./lists";
 
-type States = Schemas["StatesOut"];
+type States = Schemas["States"];
 
 const LIVE = ["HELD", "RESERVED", "ACTIVE"] as const;
 const ENDED = ["FINISHED", "FAILED", "CANCELED", "EXPIRED"] as const;

@@ -7,7 +7,7 @@ import { exact, share } from "../../format/units";
 import { Figure, Link, type Tone } from "../../ui";
 import { listOf } from "./lists";
 
-type Overview = Schemas["OverviewOut"];
+type Overview = Schemas["Overview"];
 
 export function Figures({ overview, since }: { overview: Overview; since: string }) {
   const { live, day } = overview.promises;

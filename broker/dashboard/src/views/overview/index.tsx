@@ -29,9 +29,9 @@ const DAY_S = 86_400;
 export default function Overview() {
   const [state, setState] = useUrlState(STATE);
   const now = useNow(TICK_MS).getTime() / 1000;
-  const overview = useQuery<Schemas["OverviewOut"]>("/v1/overview", { everyMs: REFUSALS_MS });
+  const overview = useQuery<Schemas["Overview"]>("/v1/overview", { everyMs: REFUSALS_MS });
   const links = useQuery<Link[]>("/v1/links");
-  const topology = useQuery<Schemas["TopologyOut"]>("/v1/topology");
+  const topology = useQuery<Schemas["Topology"]>("/v1/topology");
   const hosts = useQuery<Host[]>("/v1/hosts", { everyMs: REFUSALS_MS });
   const stop = stopOf(state.at, now);
   const load = useLoad(stop, now);

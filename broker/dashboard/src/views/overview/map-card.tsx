@@ -12,7 +12,7 @@ import type { Loads } from "./use-load";
 
 interface MapCardProps {
   links: Query<Link[]>;
-  topology: Query<Schemas["TopologyOut"]>;
+  topology: Query<Schemas["Topology"]>;
   hosts: readonly Host[] | undefined;
   load: Loads;
   stop: number;

@@ -18,7 +18,7 @@ export interface Offer {
   peakBps: number | null;
   congestion: number | null;
   paths: readonly (readonly string[])[];
-  segments: readonly Schemas["SegmentOut"][];
+  segments: readonly Schemas["Segment"][];
   refusal: Refusal | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Refusal {
 }
 
 /** The members of a problem beyond those of every problem, as RFC 9457 allows: the contract does not list them. */
-type Explained = Schemas["ProblemOut"] & {
+type Explained = Schemas["Problem"] & {
   binding?: Binding;
   counter_offers?: CounterOffer[];
   errors?: { field: string; detail: string }[] | null;

@@ -17,7 +17,7 @@ export interface Network {
 }
 
 export function useNetwork(): Network {
-  const topology = useQuery<Schemas["TopologyOut"]>("/v1/topology");
+  const topology = useQuery<Schemas["Topology"]>("/v1/topology");
   const links = useQuery<Link[]>("/v1/links"); // those of hosts' NICs too, which the topology leaves out
   const hosts = useQuery<Host[]>("/v1/hosts");
   return useMemo(
@@ -26,7 +26,7 @@ export function useNetwork(): Network {
   );
 }
 
-function networkOf(links: readonly Link[] | undefined, nodes: readonly Schemas["NodeOut"][], hosts: readonly Host[]): Network {
+function networkOf(links: readonly Link[] | undefined, nodes: readonly Schemas["Node"][], hosts: readonly Host[]): Network {
   const cities = new Map(nodes.map((node) => [node.id, node.name]));
   const byName = new Map(hosts.map((host) => [host.name, host]));
   const names = new Set((links ?? []).flatMap((link) => [link.source, link.target]).filter((name) => !byName.has(name)));

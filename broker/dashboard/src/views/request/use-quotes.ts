@@ -74,7 +74,7 @@ export function useQuotes(question: Schemas["QuoteRequest"] | undefined): Quotes
 
 async function ask(key: string, signal: AbortSignal, tell: (answer: (before: Answer) => Answer) => void): Promise<void> {
   try {
-    const { quotes } = await post<Schemas["QuotesOut"]>("/v1/quotes", JSON.parse(key), { signal });
+    const { quotes } = await post<Schemas["Quotes"]>("/v1/quotes", JSON.parse(key), { signal });
     const offers = quotes.map(offerOf);
     tell(() => ({ key, offers, problem: undefined, at: Date.now() }));
   } catch (reason) {

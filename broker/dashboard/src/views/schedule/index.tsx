@@ -26,7 +26,7 @@ export default function ScheduleView() {
   const [state, set] = useUrlState(STATE);
   const time = useRange(state, set);
   const links = useQuery<Link[]>("/v1/links");
-  const schedule = useQuery<Schemas["ScheduleOut"]>(question(state, time.settled), { keep: true });
+  const schedule = useQuery<Schemas["Schedule"]>(question(state, time.settled), { keep: true });
   const { lines, counts, peak } = useLines(schedule.data?.items ?? NOTHING, links.data ?? NOTHING, state, time.settled);
   return (
     <View title="Schedule" actions={<TimeTools time={time} />}>

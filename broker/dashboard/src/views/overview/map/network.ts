@@ -3,7 +3,7 @@
 import type { Link, Schemas } from "../../../api/types";
 import { grouped } from "./grouped";
 
-export type KnownNode = Schemas["NodeOut"];
+export type KnownNode = Schemas["Node"];
 
 export interface MapNode {
   id: string;
