@@ -163,7 +163,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         async with database.transaction() as connection:
             await begin_epoch(connection)
         await desk.warm_up()
-    memory.settle()
+    memory.freeze()
     connections = Connections(_limits(chosen), TrustedProxies(networks(chosen.trusted_proxies)))
     parts = (
         connections.run(),

@@ -12,7 +12,7 @@ _GIVE_BACK_EVERY_S = 10
 
 
 @functools.cache  # once for each process
-def settle() -> None:
+def freeze() -> None:
     """What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again."""
     gc.collect()
     gc.freeze()

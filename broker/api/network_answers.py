@@ -51,7 +51,7 @@ def refuse(found: Sequence[FieldProblem]) -> None:
         raise Problem("invalid", "; ".join(f"{field}: {detail}" for field, detail in found[:3]), {"errors": errors})
 
 
-def settled(outcomes: Sequence[Outcome], preview: bool) -> Json:
+def describe_outcomes(outcomes: Sequence[Outcome], preview: bool) -> Json:
     """What became, or would become, of the transfers that lose their place."""
     return {
         "replanned": [outcome.id for outcome in outcomes],

@@ -17,7 +17,7 @@ app.conf.update(
     timezone="UTC",
     beat_max_loop_interval=1,
     beat_schedule={
-        "settle-due": {"task": "broker.jobs.periodic.settle_due", "schedule": 1.0, "options": {"expires": 5}},
+        "tick": {"task": "broker.jobs.periodic.tick", "schedule": 1.0, "options": {"expires": 5}},
         # A message at each POST makes jobs start at once; this finds those whose message was lost, and those whose worker died.
         "jobs": {"task": LOOK, "schedule": 2.0, "options": {"expires": 4}},
         "audit": {"task": "broker.jobs.periodic.audit_invariants", "schedule": 30.0, "options": {"expires": 60}},

@@ -11,7 +11,7 @@ from broker.core.units import US_PER_S
 from broker.desk.ground.policy import policy_of
 from broker.desk.rebalance.pull_forward import Pull, Puller
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import at_work, settle
+from broker.desk.service.timers import at_work, run_timers
 from broker.jobs.celery_app import app
 from broker.settings import settings
 from broker.store import audit, retention
@@ -49,16 +49,16 @@ def _process() -> _Process:
 
 
 @app.task
-def settle_due() -> None:
+def tick() -> None:
     """Expire holds, say which transfers are unheard, move bookings without an agent through their states."""
 
     async def work(process: _Process) -> None:
         waits = settings()
         patience = Patience(waits.start_grace_s * US_PER_S, waits.agent_lost_s * US_PER_S, waits.lost_after_s * US_PER_S)
-        await settle(process.database, process.desk, _clock(), patience)
+        await run_timers(process.database, process.desk, _clock(), patience)
         # Whoever did not come leaves room for others; the API's processes see to what they free themselves.
         async with at_work(process.desk):
-            await process.puller.settle(process.desk, process.policy)
+            await process.puller.pull_freed(process.desk, process.policy)
 
     _process().run(work)
 

@@ -135,7 +135,7 @@ def _insert(ordered: Int64Array, count: int, keys: Int64Array, item: int) -> Non
 
 
 @compiled
-def _settle(
+def _fix_rate(
     flow: int, rate: int, rates: Int64Array, path_at: Int64Array, path_links: Int64Array, left: Int64Array, open_flows: Int64Array
 ) -> None:
     rates[flow] = rate
@@ -197,7 +197,7 @@ def _fill(
         while capped < active and caps[by_cap[capped]] <= level:
             flow = by_cap[capped]
             if rates[flow] < 0:
-                _settle(flow, caps[flow], rates, path_at, path_links, left, open_flows)
+                _fix_rate(flow, caps[flow], rates, path_at, path_links, left, open_flows)
                 settled = True
             capped += 1
         if settled:
@@ -213,10 +213,10 @@ def _fill(
                 rate = min(rate, left[link] // open_flows[link])
             rate = rate // channels[flow] * channels[flow]
             if rate < leasts[flow]:
-                _settle(flow, 0, rates, path_at, path_links, left, open_flows)
+                _fix_rate(flow, 0, rates, path_at, path_links, left, open_flows)
                 waits = True
                 break  # the others get more: another link may be the tightest now
-            _settle(flow, rate, rates, path_at, path_links, left, open_flows)
+            _fix_rate(flow, rate, rates, path_at, path_links, left, open_flows)
 
     # What whole channels and waiting flows left over goes to whoever can use it, the earliest to begin first.
     for j in range(active - 1, -1, -1):

@@ -24,7 +24,7 @@ from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
 from broker.desk.network.topology import PutTopology
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import settle
+from broker.desk.service.timers import run_timers
 from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
@@ -218,7 +218,7 @@ class Broker(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from((0, 61, 301)))
     def jobs(self, seconds: float) -> None:
         self.clock.advance(seconds)
-        self.run(settle(self.world.databases[0], self.worker, self.clock(), Patience()))
+        self.run(run_timers(self.world.databases[0], self.worker, self.clock(), Patience()))
 
     @rule(host=st.sampled_from(("h1", "h2")))
     def hand_out(self, host) -> None:

@@ -27,7 +27,7 @@ class Pulling(Broker):
     @rule(desk=st.integers(0, 1))
     def pull(self, desk: int) -> None:
         before = self.transfers()
-        number = self.run(self.pullers[desk].settle(self.world.desks[desk], POLICY))
+        number = self.run(self.pullers[desk].pull_freed(self.world.desks[desk], POLICY))
         after = self.transfers()
         changed = [name for name, was in before.items() if was != after[name]]
         assert bool(number) == bool(changed)

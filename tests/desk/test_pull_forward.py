@@ -19,8 +19,7 @@ from broker.desk.lifecycle.transitions import End
 from broker.desk.rebalance import pull_forward as pulling
 from broker.desk.rebalance.pull_forward import Puller, PullForward
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import at_work
-from broker.desk.service.timers import settle as settle_due
+from broker.desk.service.timers import at_work, run_timers
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.planners.signature import Traits
@@ -149,7 +148,7 @@ async def test_the_policy_says_who(pulls: Service, request: pytest.FixtureReques
     begun = await pulls.book(100 * SECOND)
     waiting = await pulls.book(100 * SECOND)
     pulls.clock.advance(10)
-    await settle_due(pulls.database, Desk(pulls.database, pulls.clock), pulls.clock(), Patience())
+    await run_timers(pulls.database, Desk(pulls.database, pulls.clock), pulls.clock(), Patience())
     assert (await shown(pulls, begun))["state"] == "ACTIVE"
     await cancel(pulls, half)
     await quiet(pulls)
@@ -277,7 +276,7 @@ async def test_what_slowed_it_down_is_forgotten_when_the_promise_is_kept_after_a
     # Only now: pulled forward between the two it would be about to start, and whoever is does not wait any more.
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
-    assert await puller.settle(service.app.state.broker.desk, POLICY) == 1
+    assert await puller.pull_freed(service.app.state.broker.desk, POLICY) == 1
     now = await shown(service, second)
     assert now["plan"]["finish"] <= second["promised_finish"]
     assert now["waiting_reason"] is None or now["waiting_reason"]["code"] == "scheduled"
@@ -291,10 +290,10 @@ async def test_who_never_comes_leaves_room(service: Service) -> None:
     puller = Puller(service.database, service.clock)
     desk = Desk(service.database, service.clock, freed=puller.freed)
     service.clock.advance(301)
-    assert await settle_due(service.database, desk, service.clock(), Patience()) == 1
+    assert await run_timers(service.database, desk, service.clock(), Patience()) == 1
     async with at_work(desk):
-        assert await puller.settle(desk, POLICY) == 1
-        assert await puller.settle(desk, POLICY) == 0
+        assert await puller.pull_freed(desk, POLICY) == 1
+        assert await puller.pull_freed(desk, POLICY) == 0
     assert finish(await shown(service, waiting)) < 320
     assert (await shown(service, held))["state"] == "EXPIRED"
     await service.audit()
@@ -308,7 +307,7 @@ async def test_admissions_go_first(service: Service, monkeypatch: pytest.MonkeyP
     await cancel(service, first)
     puller.freed({"L1"})
     monkeypatch.setattr(Desk, "queued", property(lambda _: 17))
-    work = asyncio.create_task(puller.settle(service.app.state.broker.desk, POLICY))
+    work = asyncio.create_task(puller.pull_freed(service.app.state.broker.desk, POLICY))
     await asyncio.sleep(0.3)
     assert finish(await shown(service, second)) == finish(second)
     monkeypatch.setattr(Desk, "queued", property(lambda _: 16))
@@ -323,7 +322,7 @@ async def test_without_a_database_it_is_forgotten(service: Service, monkeypatch:
     monkeypatch.setattr(pulling.forward, "ends", fails)
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
-    assert await puller.settle(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"
+    assert await puller.pull_freed(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"
 
 
 async def test_what_moved_makes_room_for_those_elsewhere(pulls: Service) -> None:

@@ -14,7 +14,7 @@ from broker.desk.lifecycle.modify import Change, Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import ChangeLink, DeleteLink
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import settle
+from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import Clock
@@ -133,9 +133,9 @@ async def test_a_managed_transfer_resumed_late_is_given_its_grace_again(world: W
     clock.advance(600)
     await world.do(Resume(booked.id, "me", None, POLICY))
     worker = Desk(world.databases[0], clock)
-    assert await settle(world.databases[0], worker, clock(), Patience()) == 0
+    assert await run_timers(world.databases[0], worker, clock(), Patience()) == 0
     clock.advance(120)
-    assert await settle(world.databases[0], worker, clock(), Patience()) == 1
+    assert await run_timers(world.databases[0], worker, clock(), Patience()) == 1
     assert [row.state for row in await world.rows("SELECT state FROM transfers")] == ["EXPIRED"]
 
 

@@ -92,12 +92,12 @@ def test_a_killed_child_comes_back(up: Up) -> None:
 def test_the_worker_works_and_survives_redis(up: Up) -> None:
     log = up.state_dir / "logs" / "worker.log"
     up.start().ready()
-    until(lambda: "settle_due" in log.read_text(), 20, lambda: up.said() + log.read_text()[-2000:])
+    until(lambda: "periodic.tick" in log.read_text(), 20, lambda: up.said() + log.read_text()[-2000:])
     worker, redis = up.pid("worker"), up.pid("redis")
     os.kill(redis, signal.SIGKILL)
     until(lambda: up.pid("redis") != redis, 10, up.said)
     seen = len(log.read_text())
-    until(lambda: "settle_due" in log.read_text()[seen:], 20, lambda: log.read_text()[seen:])
+    until(lambda: "periodic.tick" in log.read_text()[seen:], 20, lambda: log.read_text()[seen:])
     assert up.pid("worker") == worker, up.said()
     up.stop()
 

@@ -7,7 +7,7 @@ import pytest
 
 from broker.desk.ground.capabilities import differ, read_capabilities
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import settle
+from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
 from tests.api.problems import problem
 from tests.fleet.world import VOLUME, Fleet
@@ -184,7 +184,7 @@ async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(fleet: Fleet, ser
     booked = await _book(fleet, "wrapped")
     worker = Desk(service.database, service.clock)
     service.clock.advance(70)
-    assert await settle(service.database, worker, service.clock(), Patience()) == 1
+    assert await run_timers(service.database, worker, service.clock(), Patience()) == 1
     assert (await fleet.transfer(booked))["state"] == "EXPIRED"
 
 

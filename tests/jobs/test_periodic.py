@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from broker.core.units import US_PER_S
 from broker.desk.service.desk import Desk
-from broker.desk.service.timers import settle
+from broker.desk.service.timers import run_timers
 from broker.jobs import periodic
 from broker.store import retention
 from broker.store.transfers import Patience
@@ -21,7 +21,7 @@ DAY = 86_400
 
 async def run_due(service: Service) -> int:
     """As the worker's task does it, with the test's clock."""
-    return await settle(service.database, Desk(service.database, service.clock), service.clock(), Patience())
+    return await run_timers(service.database, Desk(service.database, service.clock), service.clock(), Patience())
 
 
 async def state(service: Service, transfer: dict) -> str:
@@ -119,7 +119,7 @@ async def test_the_audit_is_kept_and_shows_in_metrics(
 
 
 async def test_the_tasks_outlive_the_database(worker: SimpleNamespace, database_url: str, service: Service) -> None:
-    await asyncio.to_thread(worker.settle_due)
+    await asyncio.to_thread(worker.tick)
     async with service.database.transaction() as connection:
         await connection.execute(
             text(
@@ -127,7 +127,7 @@ async def test_the_tasks_outlive_the_database(worker: SimpleNamespace, database_
             )
         )
     for _ in range(2):  # the first finds its connections broken, and says so in the log only
-        for task in (worker.settle_due, worker.audit_invariants, worker.prune):
+        for task in (worker.tick, worker.audit_invariants, worker.prune):
             await asyncio.to_thread(task)
     async with service.database.transaction() as connection:
         kept = (await connection.execute(text("SELECT count(*) FROM audits"))).scalar_one()

@@ -19,10 +19,10 @@ async def test_a_hold_that_runs_out_makes_the_next_one_earlier(
     await service.link()
     await service.book(hold=True, volume_bytes=10**12)
     waiting = await service.book()
-    await asyncio.to_thread(worker.settle_due)
+    await asyncio.to_thread(worker.tick)
     assert checked(await service.client.get(f"/v1/transfers/{waiting['id']}"))["plan"] == waiting["plan"]
     service.clock.advance(301)
-    await asyncio.to_thread(worker.settle_due)
+    await asyncio.to_thread(worker.tick)
     now = checked(await service.client.get(f"/v1/transfers/{waiting['id']}"))
     assert now["plan"]["finish"] < waiting["plan"]["finish"]
     assert now["promised_finish"] == waiting["promised_finish"]

@@ -103,7 +103,7 @@ async def delete(
     done = await _decided(broker, command, preview)
     if not command.replan:
         return Response(status_code=204)
-    return render.answer({"id": link_id, "deleted": not preview} | network_answers.settled(done.outcomes, preview))
+    return render.answer({"id": link_id, "deleted": not preview} | network_answers.describe_outcomes(done.outcomes, preview))
 
 
 @router.get("/{link_id}/calendar", operation_id="getLinkCalendar", response_model=CalendarOut)
@@ -178,7 +178,7 @@ def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
 
 def _changed(broker: Broker, changed: LinkChange, preview: bool, status: int = 200, more: dict[str, Any] | None = None) -> Response:
     assert changed.record is not None
-    shown = _shown(broker, changed.record) | network_answers.settled(changed.outcomes, preview) | (more or {})
+    shown = _shown(broker, changed.record) | network_answers.describe_outcomes(changed.outcomes, preview) | (more or {})
     return render.answer(shown, status, {"ETag": etag(changed.record.revision)})
 
 

@@ -64,7 +64,7 @@ async def put(
         "cut_off": done.cut_off,
         "revision": done.revision,
     }
-    return render.answer(answer | network_answers.settled(done.outcomes, preview), headers={"ETag": etag(done.revision)})
+    return render.answer(answer | network_answers.describe_outcomes(done.outcomes, preview), headers={"ETag": etag(done.revision)})
 
 
 def _node_mistakes(given: Sequence[Node]) -> Iterator[FieldProblem]:

@@ -80,7 +80,7 @@ class AdmitByPreemption(Admit):
         displaced = {"displaced": [victim.id for victim in victims]}
         batch.event(Event(batch.now_us, self.owner, "transfer.displacing", "transfer", admitted.id, None, displaced))
         for victim in reversed(victims):  # the most important one chooses first among what is left
-            self._settle(victim, admitted, batch)
+            self._rebook_victim(victim, admitted, batch)
         return admitted
 
     def _may_give_way(self, victim: Transfer, request: Request, links: set[str], batch: Batch) -> bool:
@@ -130,7 +130,7 @@ class AdmitByPreemption(Admit):
         kept = self._release(victim, batch)
         victim.cut_to(kept, max([batch.now_us + lead_of(victim, self.policy), *(segment.end_us for segment in kept)]))
 
-    def _settle(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
+    def _rebook_victim(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
         """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""
         before = summary(victim)
         why = f"displaced by {by.id}{f' ({by.label})' if by.label else ''}, which has priority {by.priority}"

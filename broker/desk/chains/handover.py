@@ -28,7 +28,7 @@ from broker.store.transfers import Transfer
 _MOST_MOVES = 16
 
 
-def settle(batch: Batch, noted: Iterable[tuple[str, int | None]], policy: Policy) -> None:
+def update_successors(batch: Batch, noted: Iterable[tuple[str, int | None]], policy: Policy) -> None:
     """Carry on what happened to transfers to those behind them. `noted`: each with the finish that it was planned to have before.
 
     Nothing is refused here: a command that could break a successor's deadline has refused that itself (`overrun`).

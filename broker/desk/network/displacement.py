@@ -18,7 +18,7 @@ from broker.core.calendar import Calendar, Step
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
-from broker.desk.chains.handover import settle
+from broker.desk.chains.handover import update_successors
 from broker.desk.ground.batch import Batch, summary
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
@@ -144,7 +144,7 @@ async def plan_anew(
             await bookings.topology_version(connection)
         elif number % _BREATHE == _BREATHE - 1:
             await asyncio.sleep(0)
-    settle(batch, batch.noted[noted:], policy)
+    update_successors(batch, batch.noted[noted:], policy)
     return outcomes
 
 

@@ -206,7 +206,7 @@ async def change_one(
     replan: bool,
     policy: Policy,
 ) -> LinkChange:
-    """Make `link` what it shall be, by `write`, and settle what that displaces."""
+    """Make `link` what it shall be, by `write`, and rebook what that displaces."""
     displaced = await find_displaced(connection, batch, {link.id: link.capacity()}, policy)
     refuse_to_break(displaced, replan)
     before = give_back(batch, displaced)

@@ -179,7 +179,7 @@ def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
         _book(free, item.ahead, -1)
     requests = [_asked(item, objective) for item in snapshot.movable]
     answers, solver = solve(requests, network, free) if requests else ([], {})
-    plans = _settled(snapshot.movable, answers, network, free)
+    plans = _fit_together(snapshot.movable, answers, network, free)
     before = _metrics(snapshot, [item.ahead for item in snapshot.movable], network, free)
     after = _metrics(snapshot, plans, network, free)
     changes = tuple(
@@ -214,7 +214,7 @@ def _asked(item: Movable, objective: str) -> Request:
     return request
 
 
-def _settled(
+def _fit_together(
     items: Sequence[Movable], answers: Sequence[Plan | Refusal], network: Network, free: Mapping[str, Calendar]
 ) -> list[tuple[Segment, ...]]:
     """Segments from the cut on, per transfer, that fit side by side: those that keep their plans are seated first."""

@@ -155,9 +155,9 @@ class Puller:
     async def run(self, desk: Desk, policy: Policy) -> None:
         while True:
             await self._ready.wait()
-            await self.settle(desk, policy)
+            await self.pull_freed(desk, policy)
 
-    async def settle(self, desk: Desk, policy: Policy) -> int:
+    async def pull_freed(self, desk: Desk, policy: Policy) -> int:
         """Deal with what was heard so far; returns how many transfers finish earlier now. Without a database, that is forgotten."""
         links, self._links = self._links, set()
         self._ready.clear()

@@ -145,7 +145,7 @@ class Desk:
         while True:
             await self._ready.wait()
             # No name for it here: while nobody asks for anything, the last batch would stay in memory, tens of thousands of transfers.
-            await self._settle(self._queue.take(self._batch_size))
+            await self._process_batch(self._queue.take(self._batch_size))
             if not self._queue:
                 self._ready.clear()
 
@@ -156,7 +156,7 @@ class Desk:
             heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.replica.records.items()}
             await self.replica.catch_up(connection, heads, self._clock())
 
-    async def _settle(self, batch: list[Work]) -> None:
+    async def _process_batch(self, batch: list[Work]) -> None:
         try:
             if isinstance(batch[0].command, Preview):
                 await self._rehearse(batch[0])
@@ -173,7 +173,7 @@ class Desk:
             else:
                 # One of them is poison: alone, each fails or passes for itself.
                 for work in batch:
-                    await self._settle([work])
+                    await self._process_batch([work])
         except Exception as error:  # the loop must outlive every fault; the callers hear of it
             log.exception("the desk failed on a batch of %d", len(batch))
             _fail(batch, error)

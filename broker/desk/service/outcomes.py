@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import IllegalTransition
 from broker.desk.admission.admit import Admit
-from broker.desk.chains.handover import settle
+from broker.desk.chains.handover import update_successors
 from broker.desk.ground.batch import Batch, Doubted, Heavy, NotLocked
 from broker.desk.ground.command import Command
 from broker.desk.ground.policy import Policy
@@ -28,7 +28,7 @@ def decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
     noted = len(batch.noted)
     try:
         result = command.decide(batch)
-        settle(batch, batch.noted[noted:], policy)
+        update_successors(batch, batch.noted[noted:], policy)
     except Problem as problem:
         batch.back_to(mark)
         return problem

@@ -22,7 +22,7 @@ from broker.store.transfers import Due, Patience, Transfer
 ACTOR = "clock"
 
 
-async def settle(database: Database, desk: Desk, now_us: int, patience: Patience) -> int:
+async def run_timers(database: Database, desk: Desk, now_us: int, patience: Patience) -> int:
     """Carry out everything that is due now; returns how many transfers it was. Somebody else being faster is no fault."""
     async with database.transaction() as connection:
         due = await transfers.due(connection, now_us, patience)

@@ -26,7 +26,7 @@ def least_congested(batch: Batch) -> Carried:
     return carry(batch, batch.joint)
 
 
-def settle_congestion(batch: Batch, found: Carried) -> None:
+def improve_congestion(batch: Batch, found: Carried) -> None:
     """Choose between what was found and the list planners' best, prove a bound, and see whom to serve when not all can be."""
     if found.answers and _clearly_better(batch, batch.whole(found.answers)):
         batch.offer(batch.whole(found.answers))

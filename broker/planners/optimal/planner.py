@@ -11,7 +11,7 @@ from broker.core.request import Request
 from broker.planners.optimal.batch import Batch, Progress
 from broker.planners.optimal.carry import Carried
 from broker.planners.optimal.completion import finish_early
-from broker.planners.optimal.congestion import fuller_than, least_congested, settle_congestion
+from broker.planners.optimal.congestion import fuller_than, improve_congestion, least_congested
 from broker.planners.optimal.lists import in_order, list_planners, trials
 from broker.planners.optimal.measure import OBJECTIVES, Objective, Yardstick
 from broker.planners.optimal.most import serve_most
@@ -146,14 +146,14 @@ class Optimal:
             # The program first: most list plannings are then seen to be hopeless after a request or two.
             found = least_congested(batch)
             self._lists(batch, found)
-            settle_congestion(batch, found)
+            improve_congestion(batch, found)
             return
         self._lists(batch, None)
         batch.close()
         if batch.solver.stopped:
             return
         if self.objective == "congestion":
-            settle_congestion(batch, least_congested(batch))
+            improve_congestion(batch, least_congested(batch))
         elif self.objective == "completion":
             finish_early(batch)
         else:

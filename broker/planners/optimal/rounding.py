@@ -91,7 +91,7 @@ class _Rounding:
             if kept is None:
                 self.rows[i] = own
             else:
-                self._settle(i, own, kept)
+                self._assign(i, own, kept)
 
     def refill(self) -> None:
         """Complete volumes from what is free in the window: below the share that all keep, and above it only if need be."""
@@ -101,7 +101,7 @@ class _Rounding:
                 limits = {link_id: most_on(self.network.links[link_id], share) for lane in lanes for link_id in lane.task.path}
                 kept = cut(_refilled(request, own, lanes, self.expansion.windows[i], self.sheet, limits), request, lanes)
                 if kept is not None:
-                    self._settle(i, own, kept)
+                    self._assign(i, own, kept)
                     del self.rows[i]
                     break
             else:
@@ -138,7 +138,7 @@ class _Rounding:
     def _by_deadline(self, indices: Iterable[int]) -> list[int]:
         return sorted(indices, key=lambda i: (self.expansion.windows[i][1], i))
 
-    def _settle(self, i: int, own: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
+    def _assign(self, i: int, own: Sequence[Segment], kept: tuple[Segment, ...]) -> None:
         _rebook(self.sheet, own, kept)
         self.answers[i] = Plan(kept)
 
