@@ -7,11 +7,12 @@ COPY agents/go.mod agents/go.sum ./
 RUN go mod download
 COPY agents/cmd ./cmd
 COPY agents/internal ./internal
-ARG VERSION=unknown
+COPY pyproject.toml /src/
+COPY packaging/version /src/packaging/
 ENV CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=readonly -buildvcs=false"
-RUN go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/ ./cmd/bwb-agent
+RUN go build -trimpath -ldflags "-s -w -X main.version=$(/src/packaging/version)" -o /out/ ./cmd/bwb-agent
 # Those that the broker hands out to hosts (GET /v1/agents/download).
-RUN for arch in amd64 arm64; do GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /agents/bwb-agent-linux-$arch ./cmd/bwb-agent || exit 1; done
+RUN for arch in amd64 arm64; do GOOS=linux GOARCH=$arch go build -trimpath -ldflags "-s -w -X main.version=$(/src/packaging/version)" -o /agents/bwb-agent-linux-$arch ./cmd/bwb-agent || exit 1; done
 
 FROM python:3.12-slim-bookworm AS build-broker
 WORKDIR /src

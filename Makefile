@@ -18,7 +18,7 @@ EFFORT := 10
 
 AGENT := agents/bin/bwb-agent
 AGENT_SOURCES := agents/go.mod agents/go.sum $(shell find agents/cmd agents/internal -name '*.go' -not -name '*_test.go' 2>/dev/null)
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+VERSION := $(shell packaging/version --build)
 
 # Of what failed, tests marked `real_time` are played again, at most twice (.ci/pytest, .ci/gotest). What measures real time runs alone, one after
 # the other. Whole brokers mostly wait: they run beside what computes. Playwright's loop shares its process with no other; each of its processes has
@@ -29,7 +29,7 @@ WHOLE := tests/embedded tests/demo
 BROWSER := tests/dashboard
 APART := tests/abuse $(ALONE) $(CHAOS) $(WHOLE) $(BROWSER)
 
-.PHONY: help setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages fmt lint types imports contract web vet
+.PHONY: help setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages release-check quick fmt lint types imports contract web vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
@@ -87,6 +87,11 @@ experiment-endhost: build tools ## RR-6205, tables 2 and 3, measured here (as ro
 
 packages: setup ## bwb-agent as binaries, deb and rpm for amd64 and arm64, into dist/
 	@GO=$(GO) packaging/build
+
+release-check: ## may this commit be released as TAG=v1.2.3?
+	@packaging/release-check $(TAG)
+
+quick: lint imports ## the part of `make check` that takes seconds; pre-commit runs it
 
 check: lint types imports contract web vet ## lint, types, import rules, generated-code drift
 

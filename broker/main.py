@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ from broker.store.events import begin_epoch
 from broker.store.session import Database, DatabaseAway
 from broker.views.link_load import LinkLoad
 
-VERSION = "0.1.0"
+VERSION = version("bandwidth-broker")
 DESK_POOL = 2  # it works on one batch at a time; the other is there when the first was just lost
 
 
