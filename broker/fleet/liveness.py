@@ -14,7 +14,7 @@ from broker.core.transfer import Mode
 from broker.core.units import format_time
 from broker.desk.admission.admit import Ask
 from broker.desk.ground.problems import Problem
-from broker.desk.service.timers import in_words
+from broker.desk.service.timers import describe_due
 from broker.store import hosts
 from broker.store.hosts import Host
 
@@ -45,7 +45,7 @@ def refusal(ask: Ask, known: Mapping[str, Host], now_us: int, silence_us: int) -
     for name, host in ends:
         if not is_up(host, now_us, silence_us):
             detail = (
-                f"the agent on host {host.name!r} is down ({in_words(host)}): start it, or say in hosts_up_from when it will be back, "
+                f"the agent on host {host.name!r} is down ({describe_due(host)}): start it, or say in hosts_up_from when it will be back, "
                 "and it is planned from then on"
             )
             problem = Problem.of_field(name, detail, "host-down")

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Action, Mode
 from broker.desk.ground import start_signals
-from broker.desk.ground.capabilities import differ
+from broker.desk.ground.capabilities import have_changed
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import Hear
 from broker.desk.lifecycle.modify import BookRest
 from broker.desk.lifecycle.transitions import End, Start, Unchain
-from broker.desk.planning.replan import waiting
+from broker.desk.planning.replan import waiting_reason
 from broker.desk.service.desk import Desk
 from broker.store import bookings, events, hosts, transfers
 from broker.store import reports as stored_reports
@@ -150,7 +150,7 @@ async def _says_something_new(connection: AsyncConnection, host: str, about: dic
     if "capabilities" not in about:
         return False
     before = await hosts.get(connection, host)
-    return before is not None and differ(before.capabilities, about["capabilities"])
+    return before is not None and have_changed(before.capabilities, about["capabilities"])
 
 
 def _refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:
@@ -222,7 +222,9 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
                     End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.get("checksum"))
                 )
             case "failed":
-                reason = waiting(detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host)
+                reason = waiting_reason(
+                    detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host
+                )
                 await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
             case "signal" if _begins(transfer, detail):
                 await desk.submit(Unchain(transfer.id, actor, at_us=report.at_us))

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.units import US_PER_S
 from broker.desk.ground.problems import Problem
 from broker.desk.rebalance.proposal import Proposal
-from broker.desk.rebalance.reoptimise import HEARING_US, Agreement, Apply, Chosen, is_stale, read, result_document
+from broker.desk.rebalance.reoptimise import HEARING_US, Agreement, Apply, Chosen, describe_result, is_stale, read_snapshot
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import at_work
 from broker.jobs.child import Child
@@ -38,7 +38,7 @@ async def run_plan(run: Run) -> None:
         for rounds in range(1, MOST_ROUNDS + 1):
             began = time.monotonic()
             proposal, agreement = await _propose(run, child, time_limit, expected)
-            result = result_document(proposal, agreement, applied=apply, rounds=rounds, most=MOST_CHANGES_SHOWN)
+            result = describe_result(proposal, agreement, applied=apply, rounds=rounds, most=MOST_CHANGES_SHOWN)
             if not apply or not proposal.changes:
                 await run.done(result)
                 return
@@ -68,7 +68,7 @@ async def _propose(run: Run, child: Child, time_limit_s: float, expected_s: floa
     async with run.database.transaction() as connection:
         now = run.clock()
         cut = now + review_us + int(expected_s * US_PER_S) + lead_us
-        snapshot = await read(connection, now, cut, chosen, run.settings.plan_limit)
+        snapshot = await read_snapshot(connection, now, cut, chosen, run.settings.plan_limit)
     task = PlanTask(snapshot, request["objective"], time_limit_s)
     proposal: Proposal = await child.ask("plan", task, run.progress)
     return proposal, Agreement.of(proposal, cut - lead_us)

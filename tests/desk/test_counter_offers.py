@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.core.network import Link
 from broker.core.transfer import Mode
 from broker.core.units import US_PER_S, parse_time
-from broker.desk.admission.admit import Admit, Ask, asked_links
+from broker.desk.admission.admit import Admit, Ask, find_asked_links
 from broker.desk.ground.batch import Batch
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
@@ -50,7 +50,7 @@ class Network:
     def ask(self, ask: Ask, now_us: int) -> Transfer | Problem:
         """What the desk would say; nothing stays booked."""
         self.replica.looked_us = now_us
-        locked = dict.fromkeys(asked_links([ask], self.replica), 0)
+        locked = dict.fromkeys(find_asked_links([ask], self.replica), 0)
         batch = Batch(self.replica, locked, {}, now_us)
         (answer,) = Admit([ask], "me", POLICY).decide(batch)
         batch.journal.undo()

@@ -14,7 +14,7 @@ from broker.core.capacity import rises
 from broker.core.request import DEFAULT_PLANNER
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S, format_time, parse_time
-from broker.desk.ground.replica import Booking, given_back
+from broker.desk.ground.replica import Booking, find_freed_links
 from broker.desk.lifecycle.transitions import End
 from broker.desk.rebalance import pull_forward as pulling
 from broker.desk.rebalance.pull_forward import Puller, PullForward
@@ -382,12 +382,12 @@ async def test_what_gains_nothing_is_as_it_was_for_all_that_follow_in_the_batch(
 
 
 def test_given_back_is_what_is_less_than_before_at_some_instant() -> None:
-    assert given_back([]) == set()
-    assert given_back([Booking("a", 0, 10, 5)]) == set()
-    assert given_back([Booking("a", 0, 10, 5), Booking("b", 3, 4, -1)]) == {"b"}
-    assert given_back([Booking("a", 0, 10, -5), Booking("a", 0, 10, 5)]) == set()
-    assert given_back([Booking("a", 0, 10, -5), Booking("a", 0, 4, 5), Booking("a", 4, 10, 6)]) == set()
-    assert given_back([Booking("a", 0, 10, -5), Booking("a", 1, 11, 5)]) == {"a"}
+    assert find_freed_links([]) == set()
+    assert find_freed_links([Booking("a", 0, 10, 5)]) == set()
+    assert find_freed_links([Booking("a", 0, 10, 5), Booking("b", 3, 4, -1)]) == {"b"}
+    assert find_freed_links([Booking("a", 0, 10, -5), Booking("a", 0, 10, 5)]) == set()
+    assert find_freed_links([Booking("a", 0, 10, -5), Booking("a", 0, 4, 5), Booking("a", 4, 10, 6)]) == set()
+    assert find_freed_links([Booking("a", 0, 10, -5), Booking("a", 1, 11, 5)]) == {"a"}
 
 
 def test_capacity_rises_where_it_is_more_from_now_on() -> None:

@@ -21,7 +21,7 @@ from broker.desk.lifecycle.modify import Change, Pause
 from broker.desk.lifecycle.transitions import End, Start
 from broker.desk.network.links import ChangeLink
 from broker.desk.rebalance.proposal import OBJECTIVES, Proposal, Solve, Solved, improve
-from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, is_stale, read, result_document
+from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, describe_result, is_stale, read_snapshot
 from broker.planners.vifi import Vifi
 from broker.store.transfers import Transfer
 from tests.desk.world import GBIT, World
@@ -44,13 +44,13 @@ def s(seconds: float) -> int:
 async def proposed(w: World, objective: str, solve: Solve, cut_us: int | None = None, chosen: Chosen = ANYBODY) -> Proposal:
     async with w.look.transaction() as connection:
         cut = w.clock.now_us + 5 * US_PER_S if cut_us is None else cut_us
-        return improve(await read(connection, w.clock.now_us, cut, chosen, 1000), objective, solve)
+        return improve(await read_snapshot(connection, w.clock.now_us, cut, chosen, 1000), objective, solve)
 
 
 def agreed(proposal: Proposal) -> Agreement:
     """As it comes back from the job's row."""
     agreement = Agreement.of(proposal, proposal.cut_us - US_PER_S)
-    return Agreement.from_document(result_document(proposal, agreement, applied=False, rounds=1, most=10)["agreement"])
+    return Agreement.from_document(describe_result(proposal, agreement, applied=False, rounds=1, most=10)["agreement"])
 
 
 def optimal(objective: str) -> Solve:
@@ -321,7 +321,7 @@ async def test_who_stays(world: World, clock: Clock) -> None:
     await world.do(Pause(asks["paused"].id, "me"))
     await world.do(Start(asks["its agents have begun"].id, "me"))
     async with world.look.transaction() as connection:
-        found = await read(connection, clock(), s(6), ANYBODY, 1000)
+        found = await read_snapshot(connection, clock(), s(6), ANYBODY, 1000)
     assert {item.request.id for item in found.movable} == {asks["free"].id, asks["managed"].id}
     assert found.kept == {reason: 1 for reason in asks if reason not in ("free", "managed")}
     for chosen, ids in (
@@ -331,11 +331,11 @@ async def test_who_stays(world: World, clock: Clock) -> None:
         (Chosen(project="p", links=frozenset({"L4"})), set()),
     ):
         async with world.look.transaction() as connection:
-            some = await read(connection, clock(), s(6), chosen, 1000)
+            some = await read_snapshot(connection, clock(), s(6), chosen, 1000)
         assert {item.request.id for item in some.movable} == {asks[name].id for name in ids}
     with pytest.raises(Problem, match="name a project, links or transfers"):
         async with world.look.transaction() as connection:
-            await read(connection, clock(), s(6), ANYBODY, 1)
+            await read_snapshot(connection, clock(), s(6), ANYBODY, 1)
 
 
 async def test_a_broken_promise_is_made_good(world: World) -> None:

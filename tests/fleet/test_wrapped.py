@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.desk.ground.capabilities import differ, read_capabilities
+from broker.desk.ground.capabilities import have_changed, read_capabilities
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
@@ -202,5 +202,5 @@ def test_reasons_that_are_worded_anew_make_no_difference() -> None:
     def said(available: bool, reason: str) -> dict[str, Any]:
         return {"mechanisms": [{"name": "fq", "available": available, "reason": reason}], "cpus": 2}
 
-    assert not differ(said(False, "a"), said(False, "b"))
-    assert differ(said(False, "a"), said(True, "a")) and differ(said(True, ""), None)
+    assert not have_changed(said(False, "a"), said(False, "b"))
+    assert have_changed(said(False, "a"), said(True, "a")) and have_changed(said(True, ""), None)

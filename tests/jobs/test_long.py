@@ -17,7 +17,7 @@ from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
 from broker.desk.lifecycle.transitions import End
-from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, read
+from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, read_snapshot
 from broker.jobs import plan_job
 from broker.jobs.long import look_for_work
 from broker.jobs.plan_work import PlanTask, improve_plans
@@ -285,7 +285,7 @@ async def test_a_worker_that_was_given_up_books_nothing(queue: Queue) -> None:
         assert await jobs.claim(connection, w.clock(), 1) is not None
     assert stale is not None
     async with w.look.transaction() as connection:
-        snapshot = await read(connection, w.clock(), w.clock() + 10 * US_PER_S, Chosen(), 10)
+        snapshot = await read_snapshot(connection, w.clock(), w.clock() + 10 * US_PER_S, Chosen(), 10)
     proposal = improve_plans(PlanTask(snapshot, "completion", 5), lambda *_: None)
     assert proposal.changes
     before = await w.everything()

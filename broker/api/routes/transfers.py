@@ -36,12 +36,12 @@ from broker.api.schemas import (
 from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.units import format_time
-from broker.desk.admission.admit import Admit, Ask, Quote, asked_links
+from broker.desk.admission.admit import Admit, Ask, Quote, find_asked_links
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Command
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import Change, OneTransfer, Pause, Resume
-from broker.desk.lifecycle.transitions import Commit, End, released_parts
+from broker.desk.lifecycle.transitions import Commit, End, find_released_parts
 from broker.fleet import clocks, liveness, matches
 from broker.fleet.tokens import Principal, Scope
 from broker.planners import PLANNERS, traits_of
@@ -99,7 +99,7 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
         return Admit(asked, caller.id, broker.policy, key, allowance=broker.allowance(caller))
     if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
         raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
-    links = asked_links(preempting, broker.desk.replica)
+    links = find_asked_links(preempting, broker.desk.replica)
     highest = max(item.priority for item in preempting)
     async with broker.database.transaction() as connection:
         candidates = await transfers.displaceable(connection, links, highest, broker.clock())
@@ -367,7 +367,7 @@ async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, pr
     if not preview:
         return _answer(await broker.desk.submit(cast(Command[Transfer], command)), broker.desk.replica.records)
     foreseen = await broker.desk.foresee(cast(Command[Transfer], command))
-    freed = released_parts(present.segments, foreseen.result.segments) if isinstance(command, End | Pause) else ()
+    freed = find_released_parts(present.segments, foreseen.result.segments) if isinstance(command, End | Pause) else ()
     return render.answer(render.preview(foreseen, freed, broker.desk.replica.records))
 
 

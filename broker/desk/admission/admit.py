@@ -25,15 +25,15 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Changes, Question
 from broker.desk.planning.plan import (
-    booking_planner,
-    checked,
-    joint_planner,
-    planned,
-    planned_together,
-    planner_named,
-    refused,
-    routed_links,
-    routes,
+    check_plan,
+    explain_refusal,
+    find_booking_planner,
+    find_joint_planner,
+    find_planner,
+    find_routed_links,
+    find_routes,
+    make_plan,
+    make_plans,
 )
 from broker.planners import traits_of
 from broker.store import transfers
@@ -103,7 +103,7 @@ class Admit:
         return {ask.after for index in turn if (ask := self.asks[index]).after is not None} - made_here
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links([self.asks[index] for index in self._turn()], replica)
+        return find_asked_links([self.asks[index] for index in self._turn()], replica)
 
     def decide(self, batch: Batch) -> list[Transfer | Problem | None]:
         """As far as there is time in this transaction, and the first of them at any rate."""
@@ -179,15 +179,15 @@ class Admit:
             self._refuse_orphan(ask, batch)
             refuse_ask(ask, batch, self.account)
             refuse_more(self.account, batch)
-            mode, asked = asked_of(ask, batch)
-            request = request_of(asked, mode, self.policy, batch.replica.network, batch.now_us)
-            planner = booking_planner(ask.planner)
+            mode, asked = resolve_ask(ask, batch)
+            request = make_request(asked, mode, self.policy, batch.replica.network, batch.now_us)
+            planner = find_booking_planner(ask.planner)
         except Problem as problem:
             return problem
-        answer = planned(request, planner, batch)
+        answer = make_plan(request, planner, batch)
         if isinstance(answer, Plan):
             return self._book_allowed(ask, mode, request, answer, batch)
-        return refused(request, planner, answer, batch, question_of(asked, mode, self.policy, batch.replica.network))
+        return explain_refusal(request, planner, answer, batch, make_question(asked, mode, self.policy, batch.replica.network))
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
@@ -203,16 +203,16 @@ class Admit:
             try:
                 refuse_ask(ask, batch, self.account)
                 refuse_more(self.account, batch, len(wanted))
-                mode, _ = asked_of(ask, batch)
-                wanted.append((index, mode, request_of(ask, mode, self.policy, batch.replica.network, batch.now_us)))
+                mode, _ = resolve_ask(ask, batch)
+                wanted.append((index, mode, make_request(ask, mode, self.policy, batch.replica.network, batch.now_us)))
             except Problem as problem:
                 results[index] = problem
-        planner = joint_planner(asks[0].planner)
-        answers = planned_together([request for _, _, request in wanted], planner, batch)
+        planner = find_joint_planner(asks[0].planner)
+        answers = make_plans([request for _, _, request in wanted], planner, batch)
         refusals: list[tuple[int, Mode, Request, Refusal]] = []
         admitted: dict[int, Transfer] = {}
         for (index, mode, request), answer in zip(wanted, answers, strict=True):
-            verified = checked(request, answer, batch)
+            verified = check_plan(request, answer, batch)
             if isinstance(verified, Plan):
                 made = self._transfer(asks[index], mode, request, verified, batch.now_us)
                 try:
@@ -231,8 +231,8 @@ class Admit:
             batch.add(transfer, self.owner)
         results.update(admitted)
         for index, mode, request, refusal in refusals:
-            question = question_of(asks[index], mode, self.policy, batch.replica.network)
-            results[index] = refused(request, planner, refusal, batch, question)
+            question = make_question(asks[index], mode, self.policy, batch.replica.network)
+            results[index] = explain_refusal(request, planner, refusal, batch, question)
         return [results[index] for index in range(len(asks))]
 
     def _book_allowed(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer | Problem:
@@ -317,34 +317,34 @@ class Quote(Unkeyed):
         return () if self.ask.after is None else (self.ask.after,)
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
-        return asked_links([self.ask], replica, self.planners)
+        return find_asked_links([self.ask], replica, self.planners)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
         network = batch.replica.network
         refuse_ask(self.ask, batch, self.account)
         refuse_more(self.account, batch)
-        mode, asked = asked_of(self.ask, batch)
-        request = request_of(asked, mode, self.policy, network, batch.now_us)
-        question = question_of(asked, mode, self.policy, network)
+        mode, asked = resolve_ask(self.ask, batch)
+        request = make_request(asked, mode, self.policy, network, batch.now_us)
+        question = make_question(asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
         for name in sorted(self.planners, key=lambda name: traits_of(name).joint):  # those that may take all the time come last
             if batch.spent():
                 answers[name] = Problem.out_of_budget("there was no time left to ask this planner")
                 continue
             try:
-                planner = planner_named(name)
-                answer = planned(request, planner, batch)
+                planner = find_planner(name)
+                answer = make_plan(request, planner, batch)
                 if isinstance(answer, Plan):
                     refuse_plan(self.account, batch, request.volume_bytes or answer.volume_bytes, answer.finish_us)
                     answers[name] = answer
                 else:
-                    answers[name] = refused(request, planner, answer, batch, question)
+                    answers[name] = explain_refusal(request, planner, answer, batch, question)
             except Problem as problem:
                 answers[name] = problem
         return {name: answers[name] for name in self.planners}
 
 
-def asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[str] = ()) -> set[str]:
+def find_asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[str] = ()) -> set[str]:
     """Every link that plans for the asks may book; `planners`: in place of the one that each ask names."""
     found: set[str] = set()
     alike: set[tuple[Any, ...]] = set()
@@ -356,7 +356,7 @@ def asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[str] =
         key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
         if key not in alike:
             alike.add(key)
-            found |= routed_links(replica, *key)
+            found |= find_routed_links(replica, *key)
     return found
 
 
@@ -374,7 +374,7 @@ def refuse_ask(ask: Ask, batch: Batch, account: Account) -> None:
     refuse_stranger(account, batch, ask.after)
 
 
-def asked_of(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
+def resolve_ask(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
     """Its mode, and what is asked of the planner: a successor begins where its predecessor is planned to finish, at the earliest.
 
     Raises Problem naming the field.
@@ -403,18 +403,18 @@ def earliest_start(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> int:
     return max(ask.not_before_us or 0, now_us + lead)
 
 
-def question_of(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
+def make_question(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
     def again(changes: Changes, now_us: int) -> Request:
-        return request_of(replace(ask, **changes), mode, policy, network, now_us)
+        return make_request(replace(ask, **changes), mode, policy, network, now_us)
 
     return Question(ask.volume_bytes, ask.deadline_us, again)
 
 
-def request_of(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
+def make_request(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
     """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
     volume = ask.volume_bytes
     if volume is not None and mode is not Mode.RESERVE:
-        volume = policy.with_margin(volume, ask.rate_max_bps, routes(network, ask.source, ask.destination, ask.options))
+        volume = policy.with_margin(volume, ask.rate_max_bps, find_routes(network, ask.source, ask.destination, ask.options))
     if ask.deadline_us is not None and ask.deadline_us <= now_us:
         raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")
     request = Request(

@@ -13,15 +13,15 @@ from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
-from broker.desk.admission.admit import Admit, Ask, asked_links, asked_of, request_of
+from broker.desk.admission.admit import Admit, Ask, find_asked_links, make_request, resolve_ask
 from broker.desk.chains.overrun import can_move
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.limits import refuse_plan
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.lifecycle.transitions import end, released_parts
-from broker.desk.planning.plan import planned, planner_named
-from broker.desk.planning.replan import book_rest, lead_of, plannable_links, waiting
+from broker.desk.lifecycle.transitions import end, find_released_parts
+from broker.desk.planning.plan import find_planner, make_plan
+from broker.desk.planning.replan import book_rest, find_plannable_links, lead_of, waiting_reason
 from broker.store.events import Event
 from broker.store.transfers import Transfer
 
@@ -38,10 +38,10 @@ class AdmitByPreemption(Admit):
         return {*self.candidates, *Admit.transfer_ids(self)}
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
-        wanted = asked_links(self.asks, replica)
+        wanted = find_asked_links(self.asks, replica)
         for transfer_id in self.candidates:
             if (victim := found.get(transfer_id)) is not None:
-                wanted |= plannable_links(replica, victim)
+                wanted |= find_plannable_links(replica, victim)
         return wanted
 
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
@@ -55,9 +55,9 @@ class AdmitByPreemption(Admit):
         """`result`, unless it says that there is no room and displacing others makes some."""
         if not ask.preempt or not isinstance(result, Problem) or result.code != "infeasible":
             return result
-        mode, asked = asked_of(ask, batch)
-        request = request_of(asked, mode, self.policy, batch.replica.network, batch.now_us)
-        links = asked_links([ask], batch.replica)
+        mode, asked = resolve_ask(ask, batch)
+        request = make_request(asked, mode, self.policy, batch.replica.network, batch.now_us)
+        links = find_asked_links([ask], batch.replica)
         candidates = [
             victim
             for transfer_id in self.candidates
@@ -98,7 +98,7 @@ class AdmitByPreemption(Admit):
 
         What this books and releases is for the caller to undo.
         """
-        planner = planner_named(planner_name)
+        planner = find_planner(planner_name)
         taken: list[tuple[Transfer, tuple[Segment, ...]]] = []
         found: Plan | Refusal | None = None
         step = 1
@@ -107,14 +107,14 @@ class AdmitByPreemption(Admit):
             more = candidates[len(taken) : len(taken) + step]
             if not more:
                 return None
-            taken += [(victim, released_parts(victim.segments, self._release(victim, batch))) for victim in more]
-            found = planned(request, planner, batch)
+            taken += [(victim, find_released_parts(victim.segments, self._release(victim, batch))) for victim in more]
+            found = make_plan(request, planner, batch)
             step *= 2
         needed = []
         for victim, returned in reversed(taken):
             mark = batch.mark()
             batch.book(victim.id, returned)
-            without_it = planned(request, planner, batch)
+            without_it = make_plan(request, planner, batch)
             if isinstance(without_it, Plan):
                 found = without_it
             else:
@@ -132,7 +132,7 @@ class AdmitByPreemption(Admit):
 
     def _rebook_victim(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
         """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""
-        before = summary(victim)
+        before = summarise(victim)
         why = f"displaced by {by.id}{f' ({by.label})' if by.label else ''}, which has priority {by.priority}"
         mark = batch.mark()
         if victim.complete_by(victim.plan_from_us):  # it lost no more than the rest of its last slot
@@ -143,11 +143,11 @@ class AdmitByPreemption(Admit):
                 book_rest(batch, victim, None, "preempted", why, self.policy)
             except Problem as problem:
                 batch.back_to(mark)
-                reason = waiting("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
+                reason = waiting_reason("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
                 end(batch, victim, Action.EXPIRE if victim.state is State.HELD else Action.FAIL, reason)
             else:
                 assert victim.finish_us is not None and victim.reason is not None
                 # Of a deadline that is lost, book_rest has said so.
                 detail = f"{victim.reason['detail']}; it will be done at {format_time(victim.finish_us)}"
-                victim.reason = waiting("preempted", detail, until_us=victim.finish_us)
+                victim.reason = waiting_reason("preempted", detail, until_us=victim.finish_us)
         batch.change(victim, self.owner, "transfer.preempted", before)

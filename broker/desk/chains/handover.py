@@ -17,7 +17,7 @@ from broker.core.transfer import State
 from broker.core.units import MAX_SLOT_US, round_up
 from broker.desk.chains.overrun import ACTOR, can_move, delay, is_early, missing_bytes
 from broker.desk.ground import start_signals
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.planning.replan import Wanted, request_rest
@@ -88,7 +88,7 @@ def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
 
 def _hand_over(batch: Batch, ended: Transfer, successor: Transfer, policy: Policy, may_move: bool) -> bool:
     """Its predecessor has ended, or is paused, which frees the link as well. True if it moved, or waits for another one now."""
-    before = summary(successor)
+    before = summarise(successor)
     ahead = batch.transfers.get(ended.after or "") if ended.released_us is None else None
     if ended.actual_start_us is None and ahead is not None and ahead.live and not ahead.paused and start_signals.waits(successor):
         batch.rechain(successor, ahead.id)
@@ -104,7 +104,7 @@ def _hand_over(batch: Batch, ended: Transfer, successor: Transfer, policy: Polic
 
 
 def _move_up(batch: Batch, successor: Transfer, policy: Policy) -> bool:
-    before = summary(successor)
+    before = summarise(successor)
     moved = not successor.paused and start_signals.waits(successor) and _shift_if_wanted(batch, successor, policy)
     if moved:
         batch.change(successor, ACTOR, "transfer.moved_up", before)
@@ -130,7 +130,7 @@ def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:
 
 def _fall_back(batch: Batch, successor: Transfer, policy: Policy) -> bool:
     """Its predecessor will end only after it is booked to begin. True if it ends later now."""
-    before, mark = summary(successor), batch.mark()
+    before, mark = summarise(successor), batch.mark()
     if start_signals.is_delayed(successor) and can_move(successor):
         try:
             delay(batch, successor, missing_bytes(successor), policy)

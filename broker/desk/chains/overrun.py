@@ -10,10 +10,10 @@ from copy import copy
 
 from broker.core.units import format_time
 from broker.desk.ground import start_signals
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
-from broker.desk.planning.replan import Wanted, plan_rest, shown_promise, waiting
+from broker.desk.planning.replan import Wanted, describe_promise, plan_rest, waiting_reason
 from broker.store.transfers import Transfer
 
 ACTOR = "hand-over"
@@ -83,7 +83,7 @@ def delay(batch: Batch, transfer: Transfer, missing_bytes: int, policy: Policy) 
     """Book what it is to carry anew, behind its predecessor. Raises Problem, and leaves it as it was, where that does not fit."""
     plan_rest(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.not_before_us, policy)
     if transfer.promised_us is not None and transfer.finish_us is not None and transfer.finish_us > transfer.promised_us:
-        transfer.reason = waiting("predecessor_late", f"{transfer.after} needs longer", transfer.after, transfer.finish_us)
+        transfer.reason = waiting_reason("predecessor_late", f"{transfer.after} needs longer", transfer.after, transfer.finish_us)
 
 
 def missing_bytes(transfer: Transfer) -> int:
@@ -96,7 +96,7 @@ def _followers(batch: Batch, transfer: Transfer, *, everybody: bool) -> list[Tra
     found = [transfer]
     for ahead in found:  # grows meanwhile
         waiting_for_it = [
-            one for one in batch.successors(ahead.id) if start_signals.awaited(batch, one) is not None and can_move(one)
+            one for one in batch.successors(ahead.id) if start_signals.find_awaited(batch, one) is not None and can_move(one)
         ]
         found += [one for one in waiting_for_it if everybody or start_signals.is_delayed(one)]
     return found[1:]
@@ -152,7 +152,7 @@ def _tell(batch: Batch, moved: Sequence[Transfer], saved: Mapping[str, Transfer]
     for one in moved:
         before = saved[one.id]
         if one.plan_revision != before.plan_revision:
-            batch.change(one, ACTOR, "transfer.delayed", summary(before))
+            batch.change(one, ACTOR, "transfer.delayed", summarise(before))
 
 
 def _would_break(stuck: Transfer) -> Problem:
@@ -160,5 +160,5 @@ def _would_break(stuck: Transfer) -> Problem:
     return Problem(
         "breaks-promises",
         f"{stuck.id} waits for this transfer and could not be done{when} any more: change or cancel it first",
-        {"broken": [shown_promise(stuck)], "broken_total": 1},
+        {"broken": [describe_promise(stuck)], "broken_total": 1},
     )

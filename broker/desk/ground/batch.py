@@ -15,7 +15,7 @@ from broker.core.segments import Segment, coalesced
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
 from broker.desk.ground.problems import Problem
-from broker.desk.ground.replica import Booking, Journal, Replica, given_back
+from broker.desk.ground.replica import Booking, Journal, Replica, find_freed_links
 from broker.planners.offers import Binding
 from broker.planners.signature import Spent, never
 from broker.store import bookings, decisions, hosts, transfers
@@ -57,7 +57,7 @@ class Answers:
 NO_ANSWERS = Answers()
 
 
-async def holders(connection: AsyncConnection, binding: Binding) -> list[str]:
+async def find_holders(connection: AsyncConnection, binding: Binding) -> list[str]:
     """The reservations in the way."""
     return await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
 
@@ -243,7 +243,7 @@ class Batch:
         if all(entry.rate_bps > 0 for entry in self.journal.done):  # admissions only
             return set()
         owned = zip(self._owners, self.journal.done, strict=True)
-        return given_back(entry for transfer_id, entry in owned if transfer_id not in self.pulled)
+        return find_freed_links(entry for transfer_id, entry in owned if transfer_id not in self.pulled)
 
     # -- what the desk does ------------------------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class Batch:
     async def explain_refusals(self, connection: AsyncConnection) -> None:
         """Fill in what was promised by `explain`. After the ledger is written: what stands in the way may be of this batch."""
         for problem, binding in self.unexplained:
-            problem.more["binding"]["reservations"] = await holders(connection, binding)
+            problem.more["binding"]["reservations"] = await find_holders(connection, binding)
 
     def _ledger_rows(self) -> list[LedgerRow]:
         rows = []
@@ -293,7 +293,7 @@ class Batch:
             self._claimed[transfer.owner] = self._claimed.get(transfer.owner, NOTHING).plus(more)
 
     def _note(self, transfer: Transfer, actor: str, action: str, before: dict[str, Any] | None) -> None:
-        self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summary(transfer)))
+        self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summarise(transfer)))
         self.noted.append((transfer.id, None if before is None else before["finish_us"]))
         if transfer.mode != Mode.RESERVE:
             self.touched.update((transfer.source, transfer.destination))
@@ -303,7 +303,7 @@ class Batch:
             self.touched.update(successor.source for successor in self.successors(transfer.id))
 
 
-def summary(transfer: Transfer) -> dict[str, Any]:
+def summarise(transfer: Transfer) -> dict[str, Any]:
     """What of a transfer events show: enough to see what changed."""
     shown: dict[str, Any] = {
         "state": str(transfer.state),

@@ -48,7 +48,7 @@ def read_capabilities(capabilities: Mapping[str, Any] | None) -> Capabilities:
     return Capabilities(known_modes or None, reasons or None)
 
 
-def differ(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
+def have_changed(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bool:
     """Does what admission looks at differ? Reasons may be worded anew every time: they do not count."""
     was, now = read_capabilities(before), read_capabilities(after)
     same_mechanisms = set(was.mechanisms or {}) == set(now.mechanisms or {}) and was.available() == now.available()

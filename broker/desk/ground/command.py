@@ -99,7 +99,7 @@ class Foreseen(Generic[Result]):
     moved: tuple[Moved, ...]
 
 
-def moved_by(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
+def list_moved(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
     """Whom it changed beside those that it names, each with the finish that it had at first."""
     named = set(command.transfer_ids())
     before: dict[str, int | None] = {}

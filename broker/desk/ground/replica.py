@@ -96,7 +96,7 @@ class Replica:
         return all(link_id in self.records and self.records[link_id].revision == head.revision for link_id, head in heads.items())
 
 
-def given_back(entries: Iterable[Booking]) -> set[str]:
+def find_freed_links(entries: Iterable[Booking]) -> set[str]:
     """Links of which `entries` together leave more free than before, at some instant. What only moved its rate elsewhere counts as well."""
     changes: dict[str, dict[int, int]] = {}
     for link_id, begin_us, end_us, rate_bps in entries:

@@ -56,7 +56,7 @@ def waits(transfer: Transfer) -> bool:
     return transfer.after is not None and transfer.released_us is None and transfer.state in (State.HELD, State.RESERVED)
 
 
-def awaited(batch: Batch, transfer: Transfer) -> Transfer | None:
+def find_awaited(batch: Batch, transfer: Transfer) -> Transfer | None:
     """The predecessor that its place in time hangs on. One that is paused holds nobody up."""
     if not waits(transfer) or kind_of(transfer) == CLOCK or transfer.after is None:
         return None
@@ -66,7 +66,7 @@ def awaited(batch: Batch, transfer: Transfer) -> Transfer | None:
 
 def turn_us(batch: Batch, transfer: Transfer) -> int:
     """When the one that it waits for is planned to finish; 0 where nothing is to be waited for."""
-    predecessor = awaited(batch, transfer)
+    predecessor = find_awaited(batch, transfer)
     return 0 if predecessor is None or predecessor.finish_us is None else predecessor.finish_us
 
 

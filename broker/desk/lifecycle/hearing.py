@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from broker.core.transfer import Action, Mode, State
 from broker.core.units import format_time
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.lifecycle.modify import OneTransfer
 from broker.desk.lifecycle.transitions import end
-from broker.desk.planning.replan import waiting
+from broker.desk.planning.replan import waiting_reason
 from broker.store.transfers import Transfer
 
 LastHeard = Callable[[str], str]  # of a host: when its agent was last heard, in words
 
 
-def untold(transfer: Transfer) -> list[str]:
+def find_untold(transfer: Transfer) -> list[str]:
     """The hosts that it cannot do without whose agents have never fetched it."""
     parts = [(transfer.source, transfer.source_told)]
     if transfer.mode == Mode.MANAGED:
@@ -36,12 +36,12 @@ class Withdraw(OneTransfer):
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.transfer(batch)
-        missing = untold(transfer)
+        missing = find_untold(transfer)
         if transfer.state is not State.RESERVED or not missing:
             return transfer  # fetched, started or ended meanwhile
-        before = summary(transfer)
+        before = summarise(transfer)
         agents = " and ".join(f"the agent on {host} ({self.last_heard(host)})" for host in missing)
-        end(batch, transfer, Action.EXPIRE, waiting("never_fetched", f"{agents} never fetched it", missing[0]))
+        end(batch, transfer, Action.EXPIRE, waiting_reason("never_fetched", f"{agents} never fetched it", missing[0]))
         batch.change(transfer, self.actor, "transfer.expired", before)
         return transfer
 
@@ -54,9 +54,9 @@ class WithdrawUnused(OneTransfer):
         transfer = self.transfer(batch)
         if transfer.state is not State.RESERVED:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         missing = "no command was run for it" if transfer.mode == Mode.WRAPPED else "no packet of it was seen"
-        end(batch, transfer, Action.EXPIRE, waiting("unused", f"{missing} on {transfer.source}", transfer.source))
+        end(batch, transfer, Action.EXPIRE, waiting_reason("unused", f"{missing} on {transfer.source}", transfer.source))
         batch.change(transfer, self.actor, "transfer.expired", before)
         return transfer
 
@@ -68,7 +68,7 @@ class Miss(OneTransfer):
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.transfer(batch)
         if transfer.live and transfer.unheard_us is None:
-            before = summary(transfer)
+            before = summarise(transfer)
             transfer.unheard_us = batch.now_us
             batch.change(transfer, self.actor, "transfer.unheard", before)
         return transfer
@@ -84,7 +84,7 @@ class Hear(OneTransfer):
             return transfer
         if not transfer.live and not transfer.assumed:
             return transfer  # cancelled: `GiveBack` sees to it
-        before = summary(transfer)
+        before = summarise(transfer)
         if transfer.assumed:
             batch.move(transfer, Action.HEAR)
             transfer.assumed, transfer.actual_finish_us, transfer.reason = False, None, None
@@ -104,12 +104,12 @@ class AssumeLost(OneTransfer):
         transfer = self.transfer(batch)
         if not transfer.live or transfer.unheard_us is None:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         detail = (
             f"not heard of since {format_time(transfer.unheard_us)}, long after the end of its booking "
             f"(agent on {transfer.source}: {self.last_heard(transfer.source)}); a late report will correct this"
         )
-        end(batch, transfer, Action.FAIL, waiting("agents_lost", detail, transfer.source))
+        end(batch, transfer, Action.FAIL, waiting_reason("agents_lost", detail, transfer.source))
         transfer.assumed = True
         batch.change(transfer, self.actor, "transfer.failed", before)
         return transfer
@@ -123,7 +123,7 @@ class GiveBack(OneTransfer):
         transfer = self.transfer(batch)
         if transfer.live or transfer.assumed or transfer.unheard_us is None:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         transfer.segments = batch.release_after(transfer, batch.now_us)
         transfer.unheard_us = None
         batch.change(transfer, self.actor, "transfer.given_back", before)

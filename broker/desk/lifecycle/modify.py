@@ -10,15 +10,15 @@ from broker.core.request import Options
 from broker.core.transfer import Mode, State
 from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.chains.overrun import first_in_line
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.limits import NOBODY, Account, refuse_wish
 from broker.desk.ground.modes import refuse_unmanageable
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.planning.plan import routes
-from broker.desk.planning.replan import Wanted, book_rest, lead_of, plan_rest, plannable_links, request_rest, waiting
+from broker.desk.planning.plan import find_routes
+from broker.desk.planning.replan import Wanted, book_rest, find_plannable_links, lead_of, plan_rest, request_rest, waiting_reason
 from broker.store.transfers import Transfer
 
 
@@ -61,7 +61,7 @@ class Replanning(OneTransfer):
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
-        return set() if transfer is None else plannable_links(replica, transfer)
+        return set() if transfer is None else find_plannable_links(replica, transfer)
 
 
 def refuse_unheard(transfer: Transfer) -> None:
@@ -108,14 +108,14 @@ class Change(Replanning):
             return set()
         given = {name: value for name in _CHOOSING if (value := getattr(self, name)) is not _ABSENT and value is not None}
         changed = replace(transfer, options=self._options(transfer), **given)
-        return plannable_links(replica, transfer) | plannable_links(replica, changed)
+        return find_plannable_links(replica, transfer) | find_plannable_links(replica, changed)
 
     def _options(self, transfer: Transfer) -> Options:
         return replace(transfer.options, **self.options) if self.options else transfer.options
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
-        before = summary(transfer)
+        before = summarise(transfer)
         wanted = self._wanted(transfer, batch.replica.network)
         asked = {name: value for name in _WISHES if (value := getattr(wanted, name)) != getattr(transfer, name)}
         refuse_wish(self.account, batch.now_us, **asked)
@@ -177,13 +177,13 @@ class Pause(OneTransfer):
         if transfer.state is State.HELD:
             raise Problem("conflict", "a held booking can be committed or cancelled, not paused", {"state": "HELD"})
         refuse_unheard(transfer)
-        before = summary(transfer)
+        before = summarise(transfer)
         transfer.carried_bytes = transfer.carried_by(batch.now_us)
         transfer.segments = batch.release_after(transfer, batch.now_us)
         transfer.plan_from_us = batch.now_us
         transfer.plan_revision += 1
         transfer.paused = True
-        transfer.reason = waiting("paused", f"paused by {self.actor}")
+        transfer.reason = waiting_reason("paused", f"paused by {self.actor}")
         batch.change(transfer, self.actor, "transfer.paused", before)
         return transfer
 
@@ -201,7 +201,7 @@ class Resume(Replanning):
         transfer = self.live_transfer(batch)
         if not transfer.paused:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         not_before = max(transfer.not_before_us, batch.now_us)
         plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
         transfer.paused = False
@@ -224,8 +224,8 @@ class BookRest(Replanning):
         transfer = self.live_transfer(batch)
         if transfer.paused or transfer.volume_bytes is None:
             return transfer
-        before = summary(transfer)
-        paths = routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
+        before = summarise(transfer)
+        paths = find_routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
         rate_max = self.achieved_bps or transfer.rate_max_bps
         left = transfer.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
         missing = self.policy.with_margin(max(left, 1), rate_max, paths)

@@ -8,7 +8,7 @@ from typing import Any
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.desk.ground import start_signals
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import OneTransfer
 from broker.store.transfers import Transfer
@@ -33,7 +33,7 @@ class Commit(OneTransfer):
             return transfer  # said twice
         if transfer.hold_until_us is not None and transfer.hold_until_us <= batch.now_us:
             raise Problem("conflict", "the hold has run out; ask again", {"state": str(State.EXPIRED)})
-        before = summary(transfer)
+        before = summarise(transfer)
         batch.move(transfer, Action.COMMIT)
         transfer.hold_until_us = None
         batch.change(transfer, self.actor, _PAST_TENSE[Action.COMMIT], before)
@@ -50,7 +50,7 @@ class Start(OneTransfer):
         transfer = self.transfer(batch)
         if transfer.state is State.ACTIVE:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         batch.move(transfer, Action.START)
         transfer.actual_start_us = self.at_us or batch.now_us
         batch.change(transfer, self.actor, _PAST_TENSE[Action.START], before)
@@ -76,7 +76,7 @@ class Unchain(OneTransfer):
         at = self.at_us or batch.now_us
         if not start_signals.waits(transfer) or transfer.paused or transfer.start_us is None or at < transfer.start_us - _EARLY_US:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         transfer.released_us = batch.now_us
         batch.change(transfer, self.actor, "transfer.unchained", before)
         return transfer
@@ -100,7 +100,7 @@ class End(OneTransfer):
         transfer = self.transfer(batch)
         if not transfer.live and not transfer.assumed and _leads_to(self.action) is transfer.state:
             return transfer
-        before = summary(transfer)
+        before = summarise(transfer)
         if transfer.assumed:
             batch.move(transfer, Action.HEAR)
             transfer.assumed = False
@@ -133,7 +133,7 @@ def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any]
     transfer.actual_finish_us = batch.now_us
 
 
-def released_parts(before: Sequence[Segment], after: Sequence[Segment]) -> tuple[Segment, ...]:
+def find_released_parts(before: Sequence[Segment], after: Sequence[Segment]) -> tuple[Segment, ...]:
     """What of the segments `before` is not among those `after` a release, which cuts them short or leaves them out."""
     kept = {(segment.begin_us, segment.path): segment.end_us for segment in after}
     cuts = ((segment, kept.get((segment.begin_us, segment.path), segment.begin_us)) for segment in before)

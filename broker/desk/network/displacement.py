@@ -19,11 +19,11 @@ from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
 from broker.desk.chains.handover import update_successors
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.transitions import end
-from broker.desk.planning.replan import book_rest, lead_of, shown_promise, waiting
+from broker.desk.planning.replan import book_rest, describe_promise, lead_of, waiting_reason
 from broker.store import bookings, transfers
 from broker.store.transfers import Transfer
 
@@ -96,7 +96,7 @@ def refuse_to_break(displaced: Sequence[Displaced], replan: bool, what: str = "t
             "breaks-promises",
             f"{what} would break the promises made to {len(held)} transfers; send on_broken=replan to plan them anew, "
             "or first preview=true to see what would become of each",
-            {"broken": [shown_promise(transfer) for transfer in held[:_MOST_SHOWN]], "broken_total": len(held)},
+            {"broken": [describe_promise(transfer) for transfer in held[:_MOST_SHOWN]], "broken_total": len(held)},
         )
 
 
@@ -108,7 +108,7 @@ def give_back(batch: Batch, displaced: Sequence[Displaced]) -> list[dict[str, An
     before = []
     for item in displaced:
         transfer = item.transfer
-        before.append(summary(transfer))
+        before.append(summarise(transfer))
         kept = batch.release_after(transfer, item.cut_us, within_slots=item.within_slots)
         cut = max([item.cut_us, *(segment.end_us for segment in kept)])
         transfer.cut_to(kept, cut)
@@ -161,7 +161,7 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
             book_rest(batch, transfer, None, "capacity_lowered", why, policy)
     except Problem as problem:
         batch.back_to(mark)
-        reason = waiting("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
+        reason = waiting_reason("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
         end(batch, transfer, Action.EXPIRE if transfer.state is State.HELD else Action.FAIL, reason)
     finish = transfer.finish_us if transfer.live else None
     broken = finish is None or finish > (promised or FOREVER_US)
@@ -188,7 +188,7 @@ def _late(transfer: Transfer, why: str, link_id: str) -> dict[str, Any]:
     if transfer.reason is not None and transfer.reason["code"] == "promise_broken":  # the deadline: book_rest has said so
         return {**transfer.reason, "limited_by": link_id}
     times = f"done by {format_time(transfer.finish_us)} instead of {format_time(transfer.promised_us)}"
-    return waiting("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)
+    return waiting_reason("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)
 
 
 def _importance(transfer: Transfer) -> tuple[bool, int, bool, int, str]:

@@ -20,7 +20,7 @@ from broker.desk.ground.command import Alone
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.network.displacement import Outcome, find_displaced, give_back, plan_anew, refuse_to_break
-from broker.desk.planning.replan import shown_promise
+from broker.desk.planning.replan import describe_promise
 from broker.store import access, bookings, hosts, transfers
 from broker.store.bookings import LinkRecord, WindowRecord
 from broker.store.events import Event
@@ -69,7 +69,7 @@ class ChangeLink(Alone[LinkChange]):
     policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
-        record = find(batch, self.link_id, self.revision)
+        record = find_link(batch, self.link_id, self.revision)
         link = self.changed(record.link)
 
         async def write() -> None:
@@ -90,7 +90,7 @@ class AddWindow(Alone[LinkChange]):
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
         window = self.window
-        record = find(batch, window.link_id)
+        record = find_link(batch, window.link_id)
         if window.end_us <= batch.now_us:
             raise Problem.of_field("end", f"{format_time(window.end_us)} is in the past")
         shown = {
@@ -117,7 +117,7 @@ class RemoveWindow(Alone[LinkChange]):
     actor: str
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
-        record = find(batch, self.link_id)
+        record = find_link(batch, self.link_id)
         if all(window.id != self.window_id for window in record.windows):
             raise Problem("not-found", f"link {self.link_id} has no window {self.window_id}")
         await bookings.delete_window(connection, self.link_id, self.window_id, batch.now_us)
@@ -137,7 +137,7 @@ class DeleteLink(Alone[LinkChange]):
     policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
-        record = find(batch, self.link_id, self.revision)
+        record = find_link(batch, self.link_id, self.revision)
         if record.host is not None:
             raise Problem("conflict", f"{self.link_id} is the NIC of host {record.host}; remove the host instead")
         displaced = await find_displaced(connection, batch, {self.link_id: NOTHING}, self.policy)
@@ -163,12 +163,12 @@ class RemoveHost(Alone[None]):
         nic = [link_id for link_id, record in batch.replica.records.items() if record.host == self.host]
         if await hosts.get(connection, self.host) is None:
             raise Problem("not-found", f"host {self.host!r} is not enrolled")
-        holding = await live_on(connection, nic, batch.now_us)
+        holding = await find_live_transfers(connection, nic, batch.now_us)
         if holding:
             raise Problem(
                 "breaks-promises",
                 f"{len(holding)} live transfers begin or end at {self.host}; drain it and wait, or cancel them first",
-                {"broken": [shown_promise(transfer) for transfer in holding[:100]]},
+                {"broken": [describe_promise(transfer) for transfer in holding[:100]]},
             )
         await bookings.delete_links(connection, nic, batch.now_us)
         await hosts.remove(connection, self.host)
@@ -179,7 +179,7 @@ class RemoveHost(Alone[None]):
         await batch.replica.load_topology(connection)
 
 
-def find(batch: Batch, link_id: str, revision: int | None = None) -> LinkRecord:
+def find_link(batch: Batch, link_id: str, revision: int | None = None) -> LinkRecord:
     record = batch.replica.records.get(link_id)
     if record is None:
         raise Problem("not-found", f"there is no link {link_id!r}")
@@ -190,7 +190,7 @@ def find(batch: Batch, link_id: str, revision: int | None = None) -> LinkRecord:
     return record
 
 
-async def live_on(connection: AsyncConnection, link_ids: Sequence[str], now_us: int) -> list[Transfer]:
+async def find_live_transfers(connection: AsyncConnection, link_ids: Sequence[str], now_us: int) -> list[Transfer]:
     """Live transfers with something still booked on any of the links, locked; the most important first, then the oldest."""
     ids = await bookings.transfers_on(connection, link_ids, now_us)
     found = (await transfers.get_many(connection, ids, lock=True)).values()

@@ -49,12 +49,12 @@ class _Offer(NamedTuple):
     detail: str
 
 
-def explained(
+def add_counter_offers(
     problem: Problem, request: Request, planner: Planner, batch: Batch, question: Question
 ) -> tuple[Problem, Binding | None]:
     """`problem` with `counter_offers` and `binding`, and what binds."""
     try:
-        problem.more |= _offers(planner, request, batch, question)
+        problem.more |= _find_offers(planner, request, batch, question)
         where = binding(request, batch.replica.network, batch.calendars)
     except NotLocked:  # an offer over another path than those of the request: nothing is known of it here
         where = None
@@ -67,7 +67,7 @@ def explained(
     return problem, where
 
 
-def _offers(planner: Planner, request: Request, batch: Batch, question: Question) -> dict[str, Any]:
+def _find_offers(planner: Planner, request: Request, batch: Batch, question: Question) -> dict[str, Any]:
     """`counter_offers`, as many as there is time for; where some are missing, `offers_omitted` says so."""
     found: list[dict[str, Any]] = []
     more: dict[str, Any] = {"counter_offers": found}
@@ -93,19 +93,19 @@ class _Bargain:
 
     def offers(self) -> Iterator[dict[str, Any]]:
         until = format_time(self._until_us)
-        finish = self._finish_without_deadline()
+        finish = self._find_finish_without_deadline()
         if finish is not None:
             detail = f"without a deadline it would finish at {finish}"
             yield {"kind": "earliest_finish", "finish": finish, "detail": detail, "valid_until": until}
-        for offer in self._translated():
-            if all(self._admitted(offer.changes, at) for at in (self._now_us, self._until_us)):
+        for offer in self._translate_offers():
+            if all(self._is_admitted(offer.changes, at) for at in (self._now_us, self._until_us)):
                 yield {"kind": offer.kind, **offer.shown, "detail": offer.detail, "valid_until": until}
 
-    def _finish_without_deadline(self) -> str | None:
+    def _find_finish_without_deadline(self) -> str | None:
         plan = self._plan({"deadline_us": None}, self._now_us)
         return None if plan is None else format_time(plan.finish_us)
 
-    def _translated(self) -> Iterator[_Offer]:
+    def _translate_offers(self) -> Iterator[_Offer]:
         """What the planner offers at the end of the time that offers hold, in the words of the question."""
         late = self._late()
         if late is None:
@@ -174,7 +174,7 @@ class _Bargain:
             rate_bps = max(rate_bps, larger)
         return rate_bps
 
-    def _admitted(self, changes: Changes, now_us: int) -> bool:
+    def _is_admitted(self, changes: Changes, now_us: int) -> bool:
         return self._plan(changes, now_us) is not None
 
     def _plan(self, changes: Changes, now_us: int) -> Plan | None:

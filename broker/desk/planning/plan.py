@@ -14,7 +14,7 @@ from broker.core.units import MAX_TIME_US
 from broker.desk.ground.batch import Batch, Heavy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.planning.counter_offers import Question, explained
+from broker.desk.planning.counter_offers import Question, add_counter_offers
 from broker.planners import PLANNERS
 from broker.planners.signature import JointPlanner, Planner, candidate_routes, is_joint, is_time_limited
 
@@ -26,7 +26,7 @@ _SOLVER_S = 1.0
 _FEW = 8
 
 
-def planner_named(name: str) -> Planner:
+def find_planner(name: str) -> Planner:
     """Raises Problem."""
     planner = PLANNERS.get(name)
     if planner is None:
@@ -35,15 +35,15 @@ def planner_named(name: str) -> Planner:
     return planner
 
 
-def joint_planner(name: str) -> JointPlanner:
+def find_joint_planner(name: str) -> JointPlanner:
     planner = PLANNERS[name]
     assert is_joint(planner)
     return planner
 
 
-def booking_planner(name: str) -> Planner:
+def find_booking_planner(name: str) -> Planner:
     """A planner whose plans can be booked. Raises Problem."""
-    planner = planner_named(name)
+    planner = find_planner(name)
     if not planner.traits.books:
         detail = (
             f"{name} predicts and compares, and books nothing; ask POST /v1/quotes for what it says, and book with another planner"
@@ -54,26 +54,26 @@ def booking_planner(name: str) -> Planner:
 
 def plan_or_refuse(request: Request, planner_name: str, batch: Batch, question: Question | None = None) -> Plan:
     """A verified plan on the present calendars. Raises Problem: with counter-offers, if the `question` says what was asked."""
-    planner = booking_planner(planner_name)
-    answer = planned(request, planner, batch)
+    planner = find_booking_planner(planner_name)
+    answer = make_plan(request, planner, batch)
     if isinstance(answer, Plan):
         return answer
-    raise refused(request, planner, answer, batch, question)
+    raise explain_refusal(request, planner, answer, batch, question)
 
 
-def planned(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
+def make_plan(request: Request, planner: Planner, batch: Batch) -> Plan | Refusal:
     """The planner's answer, verified if it may be booked. Raises Heavy where it is to be planned elsewhere."""
     answer = batch.answers.plans.get(_key(planner, request)) if batch.answers.plans else None
     if answer is None:
         _refuse_heavy(planner, 1, batch)
         network, calendars = batch.replica.network, batch.calendars
-        answer = _equipped(planner, batch).plan(request, network, calendars, fewest_rows=True)
+        answer = _limit_search(planner, batch).plan(request, network, calendars, fewest_rows=True)
         if batch.answers.recording:
             batch.answers.plans[_key(planner, request)] = answer
-    return checked(request, answer, batch) if planner.traits.books else answer
+    return check_plan(request, answer, batch) if planner.traits.books else answer
 
 
-def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
+def check_plan(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
     """`answer`, once it is verified. A plan that breaks a rule is a fault of ours: it is logged, never booked, and stops nobody else."""
     if isinstance(answer, Refusal):
         return answer
@@ -91,13 +91,13 @@ def checked(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Re
     return answer
 
 
-def planned_together(requests: Sequence[Request], planner: JointPlanner, batch: Batch) -> list[Plan | Refusal]:
+def make_plans(requests: Sequence[Request], planner: JointPlanner, batch: Batch) -> list[Plan | Refusal]:
     """One answer per request. The plans are not verified yet: each is, on what those before it have booked, when it is booked itself."""
     keys = [_key(planner, request) for request in requests]
     answers: Sequence[Plan | Refusal | None] = [batch.answers.plans.get(key) for key in keys]
     if None in answers:
         _refuse_heavy(planner, len(requests), batch)
-        together = _equipped(planner, batch).plan_together(requests, batch.replica.network, batch.calendars)  # type: ignore[attr-defined]
+        together = _limit_search(planner, batch).plan_together(requests, batch.replica.network, batch.calendars)  # type: ignore[attr-defined]
         answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
         if batch.answers.recording:
             batch.answers.plans.update(zip(keys, made, strict=True))
@@ -114,14 +114,14 @@ def _refuse_heavy(planner: Planner, number: int, batch: Batch) -> None:
         raise Heavy
 
 
-def _equipped(planner: Planner, batch: Batch) -> Planner:
+def _limit_search(planner: Planner, batch: Batch) -> Planner:
     """Searches run where nobody waits."""
     if not is_time_limited(planner):
         return planner
     return planner.within(_SOLVER_S if batch.answers.recording else 0.0, batch.spent)
 
 
-def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:
+def explain_refusal(request: Request, planner: Planner, said: Refusal, batch: Batch, question: Question | None) -> Problem:
     """A planner's refusal as an answer of the API."""
     errors = [{"field": said.field, "detail": said.detail}] if said.field else []
     more: dict[str, Any] = {"errors": errors}
@@ -138,7 +138,7 @@ def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, que
     problem = Problem("infeasible", said.detail, more | {"binding": None, "counter_offers": []})
     if question is None:
         return problem
-    problem, where = explained(problem, request, _equipped(planner, batch), batch, question)
+    problem, where = add_counter_offers(problem, request, _limit_search(planner, batch), batch, question)
     if batch.answers.recording:
         batch.answers.refusals[key] = problem, where
     return batch.explain(problem, where)
@@ -147,14 +147,14 @@ def refused(request: Request, planner: Planner, said: Refusal, batch: Batch, que
 # -- paths ---------------------------------------------------------------------------------------------------------------------------
 
 
-def routes(network: Network, source: str, destination: str, options: Options) -> tuple[Route, ...]:
+def find_routes(network: Network, source: str, destination: str, options: Options) -> tuple[Route, ...]:
     """The paths that a plan may take while every link is up."""
     if options.path is None:
         return network.routes(source, destination, options.paths)
     return (network.along(options.path),) if all(link_id in network.links for link_id in options.path) else ()
 
 
-def routed_links(
+def find_routed_links(
     replica: Replica,
     source: str,
     destination: str,

@@ -17,7 +17,7 @@ from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.counter_offers import Changes, Question
-from broker.desk.planning.plan import booking_planner, plan_or_refuse, routed_links, routes
+from broker.desk.planning.plan import find_booking_planner, find_routed_links, find_routes, plan_or_refuse
 from broker.planners import REPLANNER
 from broker.store.transfers import Transfer
 
@@ -53,14 +53,14 @@ class Wanted:
         """And what is to be booked for it."""
         self.volume_bytes = self.booked_bytes = volume_bytes
         if transfer.mode != Mode.RESERVE:
-            paths = routes(network, transfer.source, transfer.destination, self.options)
+            paths = find_routes(network, transfer.source, transfer.destination, self.options)
             self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
 
 
-def plannable_links(replica: Replica, transfer: Transfer) -> set[str]:
+def find_plannable_links(replica: Replica, transfer: Transfer) -> set[str]:
     """Every link that a new plan for the transfer may book."""
     not_before = max(transfer.not_before_us, replica.looked_us)
-    return routed_links(
+    return find_routed_links(
         replica,
         transfer.source,
         transfer.destination,
@@ -82,7 +82,7 @@ def book_rest(
     # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
     wanted.planner = REPLANNER
     if ceiling_bps:
-        paths = routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
+        paths = find_routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
         ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])
         wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
         if wanted.rate_min_bps is not None:
@@ -91,7 +91,7 @@ def book_rest(
     mark = batch.mark()
     try:
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
-        transfer.reason = waiting(code, why)
+        transfer.reason = waiting_reason(code, why)
     except Problem:
         batch.back_to(mark)
         if transfer.deadline_us is None:
@@ -100,7 +100,7 @@ def book_rest(
         wanted.deadline_us = None
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
         transfer.deadline_us = None
-        transfer.reason = waiting(
+        transfer.reason = waiting_reason(
             "promise_broken", f"{why}; the deadline {format_time(missed)} cannot be kept", until_us=transfer.finish_us
         )
 
@@ -123,7 +123,7 @@ def plan_rest(
     finish; nothing runs yet whose agents would have to hear of it first.
     """
     not_before_us = max(not_before_us, start_signals.earliest_us(batch, transfer))
-    lead = 0 if start_signals.awaited(batch, transfer) is not None else lead_of(transfer, policy)
+    lead = 0 if start_signals.find_awaited(batch, transfer) is not None else lead_of(transfer, policy)
     kept = batch.release_after(transfer, batch.now_us + lead)
     # What is kept reaches to the end of its slot, and of several paths at once perhaps to different ends. Where it ends sooner than the lead
     # there is no old plan that could still be followed, and running agents need no more than to hear of the new one.
@@ -170,7 +170,7 @@ def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_
             remaining = wanted.booked_bytes - transfer.carried_by(cut_us)
         if remaining <= 0:
             raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
-    booking_planner(wanted.planner)
+    find_booking_planner(wanted.planner)
     request = Request(
         id=transfer.id,
         source=transfer.source,
@@ -202,12 +202,12 @@ def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: i
     return Question(wanted.volume_bytes, wanted.deadline_us, again)
 
 
-def waiting(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:
+def waiting_reason(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:
     """A `waiting_reason` (design: every waiting or slowed transfer says why)."""
     return {"code": code, "detail": detail, "limited_by": limited_by, "until_us": until_us}
 
 
-def shown_promise(transfer: Transfer) -> dict[str, Any]:
+def describe_promise(transfer: Transfer) -> dict[str, Any]:
     """A transfer in an answer that says which promises would break."""
     finish = format_time(transfer.finish_us) if transfer.finish_us is not None else None
     return {"id": transfer.id, "label": transfer.label, "priority": transfer.priority, "finish": finish}

@@ -120,7 +120,7 @@ Solved = tuple[Sequence[Plan | Refusal], dict[str, Any]]  # an answer per reques
 Solve = Callable[[Sequence[Request], Network, Mapping[str, Calendar]], Solved]
 
 
-def movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movable | str:
+def find_movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> Movable | str:
     """What of `transfer` may be planned anew, or why it stays as it is, in a few words.
 
     `cut_us`: what is booked until then stays; rounded up to the slots of its own links, so that what ends there ends on a slot.
@@ -177,11 +177,11 @@ def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
     free = {link_id: _copy(calendar) for link_id, calendar in snapshot.calendars.items()}
     for item in snapshot.movable:
         _book(free, item.ahead, -1)
-    requests = [_asked(item, objective) for item in snapshot.movable]
+    requests = [_make_request(item, objective) for item in snapshot.movable]
     answers, solver = solve(requests, network, free) if requests else ([], {})
     plans = _fit_together(snapshot.movable, answers, network, free)
-    before = _metrics(snapshot, [item.ahead for item in snapshot.movable], network, free)
-    after = _metrics(snapshot, plans, network, free)
+    before = _measure(snapshot, [item.ahead for item in snapshot.movable], network, free)
+    after = _measure(snapshot, plans, network, free)
     changes = tuple(
         Changed(item, segments) for item, segments in zip(snapshot.movable, plans, strict=True) if segments != coalesced(item.ahead)
     )
@@ -206,7 +206,7 @@ def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
     )
 
 
-def _asked(item: Movable, objective: str) -> Request:
+def _make_request(item: Movable, objective: str) -> Request:
     """Where as much as possible shall be on time, a broken promise is tried for once more."""
     request = item.request
     if objective in ("admitted", "volume") and request.not_before_us < item.promise_us < item.finish_us:
@@ -242,7 +242,7 @@ def _fit_together(
     ]
 
 
-def _metrics(snapshot: Snapshot, plans: Sequence[tuple[Segment, ...]], network: Network, free: Mapping[str, Calendar]) -> Metrics:
+def _measure(snapshot: Snapshot, plans: Sequence[tuple[Segment, ...]], network: Network, free: Mapping[str, Calendar]) -> Metrics:
     """`free`: the calendars without anything of the movable transfers."""
     items = snapshot.movable
     ends = [max(s.end_us for s in segments) for segments in plans]

@@ -21,13 +21,13 @@ from typing import NamedTuple
 from broker.core.request import Options
 from broker.core.transfer import Mode, State
 from broker.desk.chains.overrun import can_move
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
-from broker.desk.ground.replica import Replica, given_back
-from broker.desk.planning.plan import routes
-from broker.desk.planning.replan import Wanted, lead_of, plan_rest, plannable_links
+from broker.desk.ground.replica import Replica, find_freed_links
+from broker.desk.planning.plan import find_routes
+from broker.desk.planning.replan import Wanted, find_plannable_links, lead_of, plan_rest
 from broker.desk.service.desk import Desk
 from broker.planners import PLANNERS, traits_of
 from broker.store import forward
@@ -74,7 +74,7 @@ class PullForward(Unkeyed):
             link_id
             for name in self.ids
             if (transfer := found.get(name)) is not None
-            for link_id in plannable_links(replica, transfer)
+            for link_id in find_plannable_links(replica, transfer)
         }
 
     def decide(self, batch: Batch) -> Pulled:
@@ -82,23 +82,23 @@ class PullForward(Unkeyed):
         transfers = [batch.transfers[name] for name in self.ids if name in batch.transfers]
         pulled = tuple(transfer.id for transfer in transfers if self._waits(transfer, batch.now_us) and self._pull(batch, transfer))
         batch.pulled.update(pulled)
-        return Pulled(pulled, frozenset(given_back(batch.journal.done[first:])))
+        return Pulled(pulled, frozenset(find_freed_links(batch.journal.done[first:])))
 
     def _waits(self, transfer: Transfer, now_us: int) -> bool:
         if not can_move(transfer) or not traits_of(transfer.planner).eager:
             return False
         if self.begun and transfer.state is State.ACTIVE:
             return True
-        earliest = now_us + notice(transfer, self.policy)
+        earliest = now_us + notice_us(transfer, self.policy)
         return transfer.state is State.RESERVED and (self.begun or (transfer.start_us or 0) > earliest)
 
     def _pull(self, batch: Batch, transfer: Transfer) -> bool:
         """Plan anew; True if it finishes earlier, else everything is as it was."""
-        before, shown, mark = copy(transfer), summary(transfer), batch.mark()
+        before, shown, mark = copy(transfer), summarise(transfer), batch.mark()
         try:
             not_before = max(transfer.not_before_us, batch.now_us)
             if transfer.state is State.RESERVED:
-                not_before = max(not_before, batch.now_us + notice(transfer, self.policy))
+                not_before = max(not_before, batch.now_us + notice_us(transfer, self.policy))
             plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy)
             earlier = _finish(transfer) < _finish(before)
         except Problem:  # its own place was the only one, or there is nothing left to plan
@@ -118,7 +118,7 @@ def eager_planners() -> list[str]:
     return [name for name, planner in PLANNERS.items() if planner.traits.eager]
 
 
-def notice(transfer: Transfer, policy: Policy) -> int:
+def notice_us(transfer: Transfer, policy: Policy) -> int:
     """How long before it begins whoever sends must hear that it begins earlier: agents, or the caller of a reservation."""
     return policy.managed_lead_us if transfer.mode == Mode.RESERVE else lead_of(transfer, policy)
 
@@ -216,5 +216,5 @@ class Puller:
 
 
 def _takes(replica: Replica, pair: forward.Ends, links: set[str]) -> bool:
-    found = routes(replica.network, pair.source, pair.destination, Options(paths=pair.paths))
+    found = find_routes(replica.network, pair.source, pair.destination, Options(paths=pair.paths))
     return any(not links.isdisjoint(route.path) for route in found)

@@ -14,11 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.plan import Plan, PlanRejected, verify
 from broker.core.segments import Segment
 from broker.core.units import format_time
-from broker.desk.ground.batch import Batch, summary
+from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.rebalance.proposal import IN_A_CHAIN, Changed, LinkVersion, Movable, Proposal, Snapshot, movable
+from broker.desk.rebalance.proposal import IN_A_CHAIN, Changed, LinkVersion, Movable, Proposal, Snapshot, find_movable
 from broker.store import transfers
 from broker.store.bookings import Head
 from broker.store.session import read_one_instant
@@ -46,7 +46,7 @@ class Chosen:
         )
 
 
-async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Chosen, most: int) -> Snapshot:
+async def read_snapshot(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Chosen, most: int) -> Snapshot:
     """What is booked, of one instant, without a lock; must be the first statement of its transaction.
 
     Raises Problem `too-large` when more than `most` transfers could move.
@@ -64,7 +64,7 @@ async def read(connection: AsyncConnection, now_us: int, cut_us: int, chosen: Ch
     for transfer in unfinished:
         if transfer not in chosen:
             continue
-        item = movable(transfer, replica.network.links, cut_us) if transfer.id not in awaited else IN_A_CHAIN
+        item = find_movable(transfer, replica.network.links, cut_us) if transfer.id not in awaited else IN_A_CHAIN
         if isinstance(item, Movable):
             found.append(item)
         else:
@@ -167,7 +167,7 @@ class Apply(Unkeyed):
             or seen != LinkVersion(batch.heads[link_id], records[link_id].revision)
         ]
         if links:
-            raise _stale(f"something was booked on, given back to or changed at {_some(links)} meanwhile", "links", links)
+            raise _stale(f"something was booked on, given back to or changed at {_name_some(links)} meanwhile", "links", links)
         present = {move.transfer_id: self._movable(batch, move) for move in agreement.moves}
         changed = [
             m.transfer_id
@@ -175,7 +175,7 @@ class Apply(Unkeyed):
             if (item := present[m.transfer_id]) is None or item.fingerprint() != m.fingerprint
         ]
         if changed:
-            raise _stale(f"{_some(changed)} changed meanwhile", "transfers", changed)
+            raise _stale(f"{_name_some(changed)} changed meanwhile", "transfers", changed)
         kept = {m.transfer_id: batch.release_after(batch.transfers[m.transfer_id], m.cut_us) for m in agreement.moves}
         for move in agreement.moves:
             item = present[move.transfer_id]
@@ -197,12 +197,12 @@ class Apply(Unkeyed):
         transfer = batch.transfers.get(move.transfer_id)
         if transfer is None:
             return None
-        item = movable(transfer, batch.replica.network.links, self.agreement.cut_us)
+        item = find_movable(transfer, batch.replica.network.links, self.agreement.cut_us)
         return item if isinstance(item, Movable) and item.cut_us == move.cut_us else None
 
     def _move(self, batch: Batch, move: Move, item: Movable, kept: tuple[Segment, ...]) -> None:
         transfer = batch.transfers[move.transfer_id]
-        before = summary(transfer)
+        before = summarise(transfer)
         assert item.request.volume_bytes is not None
         transfer.carried_bytes = transfer.booked_bytes - item.request.volume_bytes
         transfer.segments = (*kept, *move.segments)
@@ -228,11 +228,11 @@ def is_stale(problem: Problem) -> bool:
     return problem.code == "conflict" and "changed" in problem.more
 
 
-def _some(ids: Sequence[str]) -> str:
+def _name_some(ids: Sequence[str]) -> str:
     return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
-def result_document(proposal: Proposal, agreement: Agreement, *, applied: bool, rounds: int, most: int) -> Json:
+def describe_result(proposal: Proposal, agreement: Agreement, *, applied: bool, rounds: int, most: int) -> Json:
     """What people see of a proposal; `agreement` is kept beside for later."""
     return {
         "objective": proposal.objective,
@@ -240,7 +240,7 @@ def result_document(proposal: Proposal, agreement: Agreement, *, applied: bool, 
         "kept": proposal.kept,
         "before": asdict(proposal.before),
         "after": asdict(proposal.after),
-        "changes": [_change(change) for change in proposal.changes[:most]],
+        "changes": [_describe_change(change) for change in proposal.changes[:most]],
         "changes_total": len(proposal.changes),
         "cut": format_time(proposal.cut_us),
         "apply_by": format_time(agreement.commit_by_us),
@@ -253,7 +253,7 @@ def result_document(proposal: Proposal, agreement: Agreement, *, applied: bool, 
     }
 
 
-def _change(change: Changed) -> Json:
+def _describe_change(change: Changed) -> Json:
     item, plan = change.before, change.plan
     started = item.start_us < item.cut_us
     return {
@@ -262,12 +262,12 @@ def _change(change: Changed) -> Json:
         "source": item.request.source,
         "destination": item.request.destination,
         "promised": format_time(item.promise_us),
-        "before": _shown(item.start_us, item.finish_us, item.ahead),
-        "after": _shown(item.start_us if started else plan.start_us, plan.finish_us, plan.segments),
+        "before": _describe_plan(item.start_us, item.finish_us, item.ahead),
+        "after": _describe_plan(item.start_us if started else plan.start_us, plan.finish_us, plan.segments),
     }
 
 
-def _shown(start_us: int, finish_us: int, segments: Sequence[Segment]) -> Json:
+def _describe_plan(start_us: int, finish_us: int, segments: Sequence[Segment]) -> Json:
     paths = sorted({segment.path for segment in segments})
     return {
         "start": format_time(start_us),

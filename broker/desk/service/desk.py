@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from broker.core.calendar import Step
 from broker.core.capacity import rises
 from broker.desk.admission.admit import Quote
-from broker.desk.ground.batch import NO_ANSWERS, Answers, Batch, Doubted, Heavy, NotLocked, holders
-from broker.desk.ground.command import Alone, Command, Foreseen, Preview, moved_by
+from broker.desk.ground.batch import NO_ANSWERS, Answers, Batch, Doubted, Heavy, NotLocked, find_holders
+from broker.desk.ground.command import Alone, Command, Foreseen, Preview, list_moved
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.service.locks import Restart, lock, lock_everything
-from broker.desk.service.outcomes import decide, kept, recall, refused
+from broker.desk.service.outcomes import count_refusals, decide, encode_answer, recall
 from broker.desk.service.queue import Queue, Work
 from broker.desk.service.rehearsal import Elsewhere, InProcess, Look, Rehearsed
 from broker.store import bookings, idempotency, refusals
@@ -75,17 +75,17 @@ class Desk:
     async def submit(self, command: Command[Result] | Alone[Result] | Preview[Result]) -> Result:
         """The command's result once it is committed; of a preview, the result it would have. Raises its Problem, or DatabaseAway."""
         if isinstance(command, Alone | Preview):
-            decided = await self._decided(command)
+            decided = await self._enqueue(command)
             result: Result = decided.result if isinstance(decided, Foreseen) else decided
             return result
         if isinstance(command, Quote):
-            quoted: Result = await self._quoted(command)
+            quoted: Result = await self._quote(command)
             return quoted
         while True:
             try:
-                result = await self._decided(command)
+                result = await self._enqueue(command)
             except Heavy:
-                result = await self._planned_elsewhere(command)
+                result = await self._plan_elsewhere(command)
             except DatabaseAway as away:
                 return command.cut_short(away)
             rest = command.rest(result)
@@ -93,43 +93,43 @@ class Desk:
                 return result
             command = rest  # at the end of the queue: others have their turn first
 
-    async def _quoted(self, command: Quote) -> Any:
-        rehearsed = await self._rehearsed(command, 0)
+    async def _quote(self, command: Quote) -> Any:
+        rehearsed = await self._rehearse_elsewhere(command, 0)
         if isinstance(rehearsed.outcome, BaseException):
             raise rehearsed.outcome
         if rehearsed.unexplained:
             async with self._database.transaction() as connection:
                 for problem, binding in rehearsed.unexplained:
-                    problem.more["binding"]["reservations"] = await holders(connection, binding)
+                    problem.more["binding"]["reservations"] = await find_holders(connection, binding)
         return rehearsed.outcome
 
-    async def _planned_elsewhere(self, command: Command[Result]) -> Result:
+    async def _plan_elsewhere(self, command: Command[Result]) -> Result:
         """Plan on a copy, then decide with those plans; again, for a later begin, while others are faster or time passes."""
         for lead_us in _LEADS_US:
-            rehearsed = await self._rehearsed(command, lead_us)
+            rehearsed = await self._rehearse_elsewhere(command, lead_us)
             try:
-                result: Result = await self._decided(command, rehearsed.answers)
+                result: Result = await self._enqueue(command, rehearsed.answers)
             except Heavy:
                 continue
             return result
         raise Problem.out_of_budget(f"others booked what was planned {len(_LEADS_US)} times, or planning took too long")
 
-    async def _rehearsed(self, command: Command[Any], lead_us: int) -> Rehearsed:
+    async def _rehearse_elsewhere(self, command: Command[Any], lead_us: int) -> Rehearsed:
         look = Look(command, self._policy, lead_us)
         if look.account.counts:
             self.replica.watched.add(look.owner)  # what the token has is read along with the copy: there nobody can look again
         async with self._elsewhere.turn(look.owner) as rehearse:
             try:
-                return await rehearse(await self._decided(look))
+                return await rehearse(await self._enqueue(look))
             except NotLocked:
-                return await rehearse(await self._decided(replace(look, every_link=True)))
+                return await rehearse(await self._enqueue(replace(look, every_link=True)))
 
     async def foresee(self, command: Command[Result]) -> Foreseen[Result]:
         """What a command would do, without doing it. Raises what it would raise."""
-        foreseen: Foreseen[Result] = await self._decided(Preview(command))
+        foreseen: Foreseen[Result] = await self._enqueue(Preview(command))
         return foreseen
 
-    async def _decided(self, command: Any, answers: Answers | None = None) -> Any:
+    async def _enqueue(self, command: Any, answers: Answers | None = None) -> Any:
         work = Work(command, asyncio.get_running_loop().create_future(), answers)
         self._queue.put(work)
         self._ready.set()
@@ -191,7 +191,7 @@ class Desk:
             except Taken:
                 # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
                 log.exception("a ledger version was taken; planning again")
-                self._forget_books()
+                self._forget_replica()
                 continue
             self._put_back(batch[len(outcomes) :])
             for work, outcome in zip(batch, outcomes, strict=False):
@@ -217,7 +217,7 @@ class Desk:
                 keys = [work.command.key for work in batch if work.command.key is not None]
                 known = await idempotency.claim(connection, keys, self._clock()) if keys else {}
                 working = await lock(connection, self.replica, [w.command for w in batch], self._clock, every_link)
-                self._bound(working)
+                self._set_limits(working)
                 outcomes: list[Any] = []
                 decided: list[tuple[Any, Any]] = []
                 for work in batch:
@@ -237,9 +237,11 @@ class Desk:
                     outcomes.append(decide(command, working, self._policy))
                     decided.append((command, outcomes[-1]))
                 await working.write(connection)
-                await refusals.append(connection, working.now_us, refused(decided))
+                await refusals.append(connection, working.now_us, count_refusals(decided))
                 keyed = [(command, outcome) for command, outcome in decided if command.key is not None]
-                answers = [(command.key, kept(command, outcome)) for command, outcome in keyed if not isinstance(outcome, Heavy)]
+                answers = [
+                    (command.key, encode_answer(command, outcome)) for command, outcome in keyed if not isinstance(outcome, Heavy)
+                ]
                 await idempotency.remember(connection, answers)
                 undecided = [work.command for work in batch[len(outcomes) :] if work.command.key is not None]
                 undecided += [command for command, outcome in keyed if isinstance(outcome, Heavy)]
@@ -253,7 +255,7 @@ class Desk:
         self._tell_freed(working)
         return outcomes, working.touched, working.wrote
 
-    def _bound(self, working: Batch) -> None:
+    def _set_limits(self, working: Batch) -> None:
         begin = self._busy_s()
         working.full = lambda: self._busy_s() - begin >= _SLICE_S
         working.spent = lambda: self._busy_s() - begin >= _OFFERS_S
@@ -278,7 +280,7 @@ class Desk:
             _fail([work], problem)
             return
         except BaseException:
-            self._forget_books()
+            self._forget_replica()
             raise
         # Links that were deleted have a head, for what was given back on them, and no calendar any more.
         replica.versions.update({link_id: version for link_id, version in batch.heads.items() if link_id in replica.calendars})
@@ -317,10 +319,10 @@ class Desk:
         try:
             async with self._database.rehearsal() as connection:
                 working = await lock(connection, self.replica, [command], self._clock, every_link, fresh=True)
-                self._bound(working)
+                self._set_limits(working)
                 outcome = decide(command, working, self._policy)
                 await working.explain_refusals(connection)
-                return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, moved_by(command, working))
+                return outcome if isinstance(outcome, BaseException) else Foreseen(outcome, list_moved(command, working))
         finally:
             if working is not None:
                 working.journal.undo()
@@ -343,7 +345,7 @@ class Desk:
         if links:
             self._freed(links)
 
-    def _forget_books(self) -> None:
+    def _forget_replica(self) -> None:
         """Read everything anew with the next batch; until then, answers are rendered with the links as they were known."""
         records = self.replica.records
         self.replica = Replica()

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.desk.ground.batch import Batch
 from broker.desk.ground.command import Command
 from broker.desk.ground.replica import Replica
-from broker.desk.planning.replan import plannable_links
+from broker.desk.planning.replan import find_plannable_links
 from broker.store import bookings, token_use, transfers
 
 _NOBODY = transfers.Chained(frozenset(), frozenset())
@@ -42,7 +42,7 @@ async def lock(
     seen = await transfers.get_many(connection, chain.behind) if named else {}
     wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
     for transfer_id in chain.behind - named:
-        wanted |= plannable_links(replica, seen[transfer_id])
+        wanted |= find_plannable_links(replica, seen[transfer_id])
     for command in commands:
         wanted |= command.links(replica, seen)
     if every_link:

@@ -48,7 +48,7 @@ def decide(command: Command[Any], batch: Batch, policy: Policy) -> Any:
         return result
 
 
-def refused(decided: Sequence[tuple[Command[Any], Any]]) -> Counter[tuple[str, str]]:
+def count_refusals(decided: Sequence[tuple[Command[Any], Any]]) -> Counter[tuple[str, str]]:
     """How many requests were refused now, by (planner, code of the problem)."""
     counted: Counter[tuple[str, str]] = Counter()
     for command, outcome in decided:
@@ -64,7 +64,7 @@ def refused(decided: Sequence[tuple[Command[Any], Any]]) -> Counter[tuple[str, s
     return counted
 
 
-def kept(command: Command[Any], outcome: Any) -> Any:
+def encode_answer(command: Command[Any], outcome: Any) -> Any:
     """What an idempotency key remembers: a result or a refusal, and nothing of a fault of ours (then the key stays unanswered)."""
     if isinstance(outcome, Problem):
         return {"problem": [outcome.code, outcome.detail, outcome.more]}

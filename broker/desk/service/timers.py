@@ -12,7 +12,7 @@ from broker.desk.ground.command import Command
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import AssumeLost, GiveBack, Hear, LastHeard, Miss, Withdraw, WithdrawUnused
 from broker.desk.lifecycle.transitions import End, Start
-from broker.desk.planning.replan import waiting
+from broker.desk.planning.replan import waiting_reason
 from broker.desk.service.desk import Desk
 from broker.store import hosts, transfers
 from broker.store.hosts import Host
@@ -32,11 +32,11 @@ async def run_timers(database: Database, desk: Desk, now_us: int, patience: Pati
         return 0
 
     def last_heard(host: str) -> str:
-        return in_words(known.get(host))
+        return describe_due(known.get(host))
 
     async with at_work(desk):
         results = await asyncio.gather(
-            *(desk.submit(_command(transfer_id, what, last_heard)) for transfer_id, what in due), return_exceptions=True
+            *(desk.submit(_make_command(transfer_id, what, last_heard)) for transfer_id, what in due), return_exceptions=True
         )
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, Problem):
@@ -56,7 +56,7 @@ async def at_work(desk: Desk) -> AsyncIterator[None]:
             await runner
 
 
-def in_words(host: Host | None) -> str:
+def describe_due(host: Host | None) -> str:
     """When the agent on a host was last heard."""
     if host is None:
         return "its host is not enrolled any more"
@@ -65,10 +65,12 @@ def in_words(host: Host | None) -> str:
     return "never heard" if host.last_seen_us is None else f"last heard {format_time(host.last_seen_us)}"
 
 
-def _command(transfer_id: str, what: Due, last_heard: LastHeard) -> Command[Transfer]:
+def _make_command(transfer_id: str, what: Due, last_heard: LastHeard) -> Command[Transfer]:
     match what:
         case Due.RUN_OUT:
-            return End(transfer_id, ACTOR, action=Action.EXPIRE, reason=waiting("expired", "the hold was not committed in time"))
+            return End(
+                transfer_id, ACTOR, action=Action.EXPIRE, reason=waiting_reason("expired", "the hold was not committed in time")
+            )
         case Due.START:
             return Start(transfer_id, ACTOR)
         case Due.FINISH:
