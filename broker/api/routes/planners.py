@@ -44,6 +44,6 @@ async def list_planners(_: Reader) -> Response:
 
 
 def _about(planner: Planner) -> str:
-    """As its file begins."""
+    """As its file begins, as plain text."""
     module = inspect.getmodule(type(planner))
-    return ((module and module.__doc__) or "").strip().split("\n")[0].strip("`")
+    return ((module and module.__doc__) or "").strip().split("\n")[0].replace("`", "")

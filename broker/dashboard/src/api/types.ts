@@ -12,6 +12,7 @@ export type TransferRequest = Schemas["TransferRequest"];
 export type WaitingReason = Schemas["WaitingReason"];
 export type Plan = Schemas["Plan"];
 export type Segment = Schemas["Segment"];
+export type Planner = Schemas["Planner"];
 export type Quote = Schemas["Quote"];
 export type Link = Schemas["Link"];
 export type Window = Schemas["Window"];

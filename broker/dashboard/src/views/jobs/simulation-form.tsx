@@ -3,9 +3,9 @@
 import { useMemo } from "react";
 import { to } from "../../addresses";
 import { newKey, post } from "../../api/client";
-import type { Job } from "../../api/types";
-import { invalidate, useAction } from "../../api/use";
-import { SIMULATED } from "../../format/planners";
+import type { Job, Planner } from "../../api/types";
+import { invalidate, useAction, useQuery } from "../../api/use";
+import { plannerTitle } from "../../format/planners";
 import { navigate } from "../../router";
 import { Button, Card, Refusal } from "../../ui";
 import { useUrlState } from "../../url-state";
@@ -49,17 +49,26 @@ export function SimulationForm({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** What only simulations know, beside the broker's planners: broker/simulate/choice.py. */
+const ONLY_SIMULATED = [
+  { name: "optimal:admitted", about: "Plans for as many requests as possible, by a solver" },
+  { name: "optimal:volume", about: "Plans for as many bytes as possible, by a solver" },
+  { name: "optimal:completion", about: "Plans for the least sum of finishes, by a solver" },
+  { name: "ps", about: "A baseline: packets in queues, nothing planned" },
+];
+
 function Planners({ form, set, wrong }: SpecificationProps) {
-  const names = SIMULATED.map((planner) => planner.name);
+  const registry = useQuery<Planner[]>("/v1/planners");
+  const offered = [...(registry.data ?? []), ...ONLY_SIMULATED];
   const toggle = (name: string, on: boolean): void =>
-    set({ planners: names.filter((one) => (one === name ? on : form.planners.includes(one))) });
+    set({ planners: [...form.planners.filter((one) => one !== name), ...(on ? [name] : [])] });
   return (
     <fieldset className="jobs-planners">
       <legend>Planners to compare</legend>
-      {SIMULATED.map(({ name, title, does }) => (
-        <label key={name} title={does}>
+      {offered.map(({ name, about }) => (
+        <label key={name} title={about}>
           <input type="checkbox" checked={form.planners.includes(name)} onChange={(event) => toggle(name, event.target.checked)} />
-          {title}
+          {plannerTitle(name)}
         </label>
       ))}
       {wrong("planners") && <span className="field-error">{wrong("planners")}</span>}

@@ -32,7 +32,8 @@ export function Booking({ form, offer, busy, onBook }: BookingProps) {
           aria-describedby={reason ? "why-not" : undefined}
           onClick={onBook}
         >
-          {form.hold ? "Hold" : "Book"} with {plannerTitle(form.planner)}
+          {form.hold ? "Hold" : "Book"}
+          {form.planner && ` with ${plannerTitle(form.planner)}`}
         </Button>
       )}
     </div>

@@ -1,9 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import { describe, expect, it } from "vitest";
+import type { Planner } from "../../api/types";
+import { plannerTitle } from "../../format/planners";
 import { readState, writeState } from "../../url-state";
-import { bodyOf, type Change, FORM, missing, questionOf } from "./form";
+import { bodyOf, type Change, complete, FORM, missing, questionOf } from "./form";
 
-const formOf = (change: Change) => readState(FORM, writeState(FORM, "", change));
+const TRAITS = { books: true, joint: false, eager: true, late: false, fixed_rate: false, takes_turns: false, time_limit: false };
+const planner = (name: string, traits: Partial<Planner> = {}): Planner => ({
+  name,
+  about: "",
+  ...TRAITS,
+  default: false,
+  ...traits,
+});
+const PLANNERS = [
+  planner("fbls"),
+  planner("vbls", { default: true }),
+  planner("vifi", { joint: true }),
+  planner("new", { books: false }),
+];
+
+const writtenAs = (change: Change) => readState(FORM, writeState(FORM, "", change));
+const formOf = (change: Change) => complete(writtenAs(change), PLANNERS);
 const ENOUGH: Change = { source: "A", destination: "B", volume_bytes: 10 ** 12 };
 
 describe("the form in the URL", () => {
@@ -21,15 +39,29 @@ describe("the form in the URL", () => {
     expect(formOf(change)).toMatchObject(change);
   });
 
-  it("keeps to itself what is as always", () =>
-    expect(writeState(FORM, "", { planner: "vbls", priority: 0, verify: true })).toBe(""));
+  it("keeps to itself what is as always", () => expect(writeState(FORM, "", { planner: "", priority: 0, verify: true })).toBe(""));
   it("knows an emptied comparison from an untouched one", () => {
     expect(formOf({ compare: [] }).compare).toEqual([]);
-    expect(formOf({}).compare).toContain("vbls");
+    expect(writtenAs({}).compare).toBeNull();
   });
 
   it.each(["?deadline=soon", "?volume_bytes=much", "?mode=fast", "?priority="])("%s is as if it were not there", (search) => {
     expect(readState(FORM, search)).toEqual(readState(FORM, ""));
+  });
+});
+
+describe("the planners", () => {
+  it("are the broker's default and those that plan each request by itself", () => {
+    expect(formOf({})).toMatchObject({ planner: "vbls", compare: ["fbls", "vbls"] });
+  });
+
+  it("are those that somebody chose, known to this page or not", () => {
+    expect(formOf({ planner: "new", compare: ["vifi"] })).toMatchObject({ planner: "new", compare: ["vifi"] });
+    expect(plannerTitle("new")).toBe("new");
+  });
+
+  it("are left to the broker while they are unknown", () => {
+    expect(bodyOf(complete(writtenAs(ENOUGH), []))).not.toHaveProperty("planner");
   });
 });
 

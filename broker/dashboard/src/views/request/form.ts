@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked for, in its three forms: the state of the page (and so its URL), and the body of POST /v1/transfers.
-import type { Schemas } from "../../api/types";
+import type { Planner, Schemas } from "../../api/types";
 import { type Codec, flag, list, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 import type { Network } from "./use-network";
 
@@ -18,15 +18,14 @@ const instant = (): Codec<string | null> => ({
   read: ([first]) => (first && !Number.isNaN(Date.parse(first)) ? first : undefined),
 });
 
-/** A list that is not empty unless somebody has emptied it: then the URL says `none`. */
-const chosen = (fallback: readonly string[]): Codec<readonly string[]> => ({
-  fallback,
+/** A list, or null where nothing was chosen. An emptied list is `none` in the URL. */
+const chosen = (): Codec<readonly string[] | null> => ({
+  fallback: null,
   read: (texts) => texts.filter((one) => one !== "none"),
-  write: (value) => (value.length > 0 ? [...value] : ["none"]),
+  write: (value) => (value === null ? [] : value.length > 0 ? [...value] : ["none"]),
 });
 
 export const DEFAULT_PATHS = 4; // as the broker's
-export const COMPARED = ["vbls", "fbls", "spaghetti", "alap"] as const;
 
 /** Names as in the API, so that a URL can be read, and written by a program. */
 export const FORM = {
@@ -40,8 +39,8 @@ export const FORM = {
   rate_max_bps: maybe(),
   rate_min_bps: maybe(),
   priority: number(0),
-  planner: text("vbls"),
-  compare: chosen(COMPARED),
+  planner: text(),
+  compare: chosen(),
   paths: number(DEFAULT_PATHS),
   path: list(),
   split: flag(),
@@ -64,7 +63,9 @@ export const FORM = {
   project: text(),
 };
 
-export type Form = StateOf<typeof FORM>;
+/** The form as the URL has it. An empty `planner` and a `compare` of null leave the choice to `complete`. */
+export type Written = StateOf<typeof FORM>;
+export type Form = Omit<Written, "compare"> & { compare: readonly string[] };
 export type Change = Partial<Form>;
 
 /** The props of each part of the form. */
@@ -74,6 +75,17 @@ export interface PartProps {
   /** What the broker says of a field of the body. */
   wrong: (field: string) => string | undefined;
   network: Network;
+  planners: readonly Planner[];
+}
+
+/** Chooses what was left open: the broker's default planner, compared with those that book and plan each request by itself. */
+export function complete(written: Written, planners: readonly Planner[]): Form {
+  const alone = planners.filter(({ books, joint }) => books && !joint);
+  return {
+    ...written,
+    planner: written.planner || (planners.find((planner) => planner.default)?.name ?? ""),
+    compare: written.compare ?? alone.map(({ name }) => name),
+  };
 }
 
 /**
@@ -102,7 +114,7 @@ export function bodyOf(form: Form): TransferBody | undefined {
     rate_max_bps: form.rate_max_bps,
     rate_min_bps: form.rate_min_bps,
     priority: form.priority || null,
-    planner: form.planner,
+    planner: form.planner || null,
     paths: form.paths === DEFAULT_PATHS ? null : form.paths,
     path: form.path.length > 0 ? form.path : null,
     split: form.split || null,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The offers side by side. The row of the chosen planner is what "Book" books.
 import { type ReactNode, useMemo } from "react";
-import { PLANNERS, plannerColour, plannerTitle } from "../../format/planners";
+import type { Planner } from "../../api/types";
+import { plannerColour, plannerTitle } from "../../format/planners";
 import { type Column, Icon, Rate, Share, Table, Tag, Time } from "../../ui";
 import type { Change, Form } from "./form";
 import { best, type Merit, type Offer } from "./offers";
@@ -12,10 +13,11 @@ interface OfferTableProps {
   form: Form;
   set: (change: Change) => void;
   links: Network["links"];
+  planners: readonly Planner[];
 }
 
-export function OfferTable({ offers, form, set, links }: OfferTableProps) {
-  const columns = useMemo(() => columnsOf(offers, form, set, links), [offers, form, set, links]);
+export function OfferTable({ offers, form, set, links, planners }: OfferTableProps) {
+  const columns = useMemo(() => columnsOf({ offers, form, set, links, planners }), [offers, form, set, links, planners]);
   return (
     <Table
       name="offers"
@@ -29,7 +31,7 @@ export function OfferTable({ offers, form, set, links }: OfferTableProps) {
   );
 }
 
-function columnsOf(offers: readonly Offer[], form: Form, set: (change: Change) => void, links: Network["links"]): Column<Offer>[] {
+function columnsOf({ offers, form, set, links, planners }: OfferTableProps): Column<Offer>[] {
   const found = best(offers);
   const marked = (merit: Merit, word: string, offer: Offer, shown: ReactNode): ReactNode =>
     found[merit].has(offer.planner) ? (
@@ -48,7 +50,12 @@ function columnsOf(offers: readonly Offer[], form: Form, set: (change: Change) =
       width: "10rem",
       value: (offer) => offer.planner,
       show: (offer) => (
-        <Planner offer={offer} chosen={offer.planner === form.planner} onChoose={() => set({ planner: offer.planner })} />
+        <PlannerChoice
+          offer={offer}
+          about={planners.find(({ name }) => name === offer.planner)?.about}
+          chosen={offer.planner === form.planner}
+          onChoose={() => set({ planner: offer.planner })}
+        />
       ),
     },
     {
@@ -105,10 +112,16 @@ function columnsOf(offers: readonly Offer[], form: Form, set: (change: Change) =
   ];
 }
 
-function Planner({ offer: { planner, books }, chosen, onChoose }: { offer: Offer; chosen: boolean; onChoose: () => void }) {
-  const does = PLANNERS.find((one) => one.name === planner)?.does;
+interface PlannerChoiceProps {
+  offer: Offer;
+  about: string | undefined;
+  chosen: boolean;
+  onChoose: () => void;
+}
+
+function PlannerChoice({ offer: { planner, books }, about, chosen, onChoose }: PlannerChoiceProps) {
   return (
-    <label className="request-planner" title={does}>
+    <label className="request-planner" title={about}>
       <input type="radio" name="planner" checked={chosen} disabled={!books} onChange={onChoose} />
       <Swatch colour={plannerColour(planner)} />
       {plannerTitle(planner)}

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who plans it, who is asked beside, and what a plan may look like.
-import { PLANNERS, plannerTitle } from "../../format/planners";
+import type { Planner } from "../../api/types";
+import { plannerTitle } from "../../format/planners";
 import { CheckField, DurationField, Field, SelectField } from "../../ui";
 import { WholeField } from "./fields";
 import { DEFAULT_PATHS, type PartProps } from "./form";
 import { pathName } from "./use-network";
 
-const BOOKING = PLANNERS.filter((planner) => planner.name !== "ifs").map(({ name, title }) => ({ value: name, label: title }));
-
 export function Planning(props: PartProps) {
-  const { form, set, wrong } = props;
-  const known = BOOKING.some((option) => option.value === form.planner);
+  const { form, set, wrong, planners } = props;
+  const bookable = planners.filter(({ books }) => books).map(({ name }) => name);
+  const names = bookable.includes(form.planner) ? bookable : [...bookable, form.planner];
   return (
     <>
       <SelectField
         label="Planner"
-        hint={PLANNERS.find((planner) => planner.name === form.planner)?.does}
+        hint={planners.find((planner) => planner.name === form.planner)?.about}
         value={form.planner}
         onChange={(planner) => set({ planner })}
-        options={known ? BOOKING : [...BOOKING, { value: form.planner, label: form.planner }]}
+        options={names.map((name) => ({ value: name, label: plannerTitle(name) }))}
         error={wrong("planner")}
       />
       <fieldset className="request-compare">
         <legend>Compare with</legend>
-        {PLANNERS.filter((planner) => planner.name !== form.planner).map(({ name, does }) => (
-          <label key={name} title={does}>
-            <input
-              type="checkbox"
-              checked={form.compare.includes(name)}
-              onChange={(event) => set({ compare: toggled(form.compare, name, event.target.checked) })}
-            />
-            {plannerTitle(name)}
-          </label>
-        ))}
+        {planners
+          .filter((planner) => planner.name !== form.planner)
+          .map(({ name, about }) => (
+            <label key={name} title={about}>
+              <input
+                type="checkbox"
+                checked={form.compare.includes(name)}
+                onChange={(event) => set({ compare: toggled(planners, form.compare, name, event.target.checked) })}
+              />
+              {plannerTitle(name)}
+            </label>
+          ))}
       </fieldset>
       <details className="request-more" open={hasOptions(props)}>
         <summary>Paths and changes of the rate</summary>
@@ -95,8 +97,9 @@ function Options({ form, set, wrong, network }: PartProps) {
   );
 }
 
-function toggled(names: readonly string[], name: string, on: boolean): string[] {
+/** In the planners' order. */
+function toggled(planners: readonly Planner[], names: readonly string[], name: string, on: boolean): string[] {
   return on
-    ? PLANNERS.map((planner) => planner.name).filter((one) => one === name || names.includes(one))
+    ? planners.map((planner) => planner.name).filter((one) => one === name || names.includes(one))
     : names.filter((one) => one !== name);
 }
