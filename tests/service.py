@@ -92,8 +92,8 @@ class Service:
 async def running(database_url: str, clock: Callable[[], int], **options: Any) -> AsyncIterator[FastAPI]:
     """An application with its desk at work. Any number may run on one database."""
     # Tests of other things see what they did themselves.
-    options = {"pull_forward": "off", "planning_workers": 0} | options
-    app = create_app(Settings(database_url=database_url, secret_key=SECRET, **options), clock)
+    given: dict[str, Any] = {"pull_forward": "off", "planning_workers": 0} | options
+    app = create_app(Settings(database_url=database_url, secret_key=SECRET, **given), clock)
     async with app.router.lifespan_context(app):
         yield app
 

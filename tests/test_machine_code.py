@@ -19,7 +19,7 @@ def test_machine_code_is_made_apart_and_only_once(monkeypatch: pytest.MonkeyPatc
         (tmp_path / "scans.minimum-187.py311.nbi").touch()
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(machine_code.subprocess, "run", start)
+    monkeypatch.setattr(subprocess, "run", start)
     monkeypatch.setattr(scans.minimum, "_cache", type("Cache", (), {"cache_path": str(tmp_path)})())
     machine_code.make()
     machine_code.make()

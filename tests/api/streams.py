@@ -18,7 +18,7 @@ from tests.service import Service
 
 async def take(stream: AsyncIterator[str], number: int) -> list[tuple[str, dict[str, Any]]]:
     """The next `number` events as (id, data)."""
-    found = []
+    found: list[tuple[str, dict[str, Any]]] = []
     async with asyncio.timeout(20):
         while len(found) < number:
             lines = dict(line.split(": ", 1) for line in (await anext(stream)).strip().split("\n"))

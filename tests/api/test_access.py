@@ -75,7 +75,7 @@ async def test_every_route_is_closed_to_strangers(service: Service) -> None:
 async def test_tokens_that_are_none(service: Service, clock: Clock) -> None:
     for header in ("", "Bearer", "Bearer ", "Basic YTpi", "Bearer bwb_wrong", "Bearer \xff\xfe", "Bearer " + "x" * 5000):
         stranger = client_of(service.app, "")
-        response = await stranger.get("/v1/transfers", headers={"Authorization": header.encode("latin-1")})
+        response = await stranger.get("/v1/transfers", headers=[(b"Authorization", header.encode("latin-1"))])
         problem(response, 401, "unauthorized")
 
 

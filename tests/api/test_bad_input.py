@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 END_OF_TIME = "9999-12-31T23:59:59.999999Z"
 
 # (what is changed in a good request, status, code, field that is named)
-TRANSFERS = [
+TRANSFERS: list[tuple[dict[str, Any], int, str, str | None]] = [
     ({"source": "X"}, 422, "unknown-node", "source"),
     ({"destination": "X"}, 422, "unknown-node", "destination"),
     ({"destination": "A"}, 422, "invalid", "destination"),
@@ -195,7 +196,7 @@ async def test_batches_out_of_bounds(booked: Service) -> None:
 
 async def test_bad_keys_and_preconditions(booked: Service) -> None:
     for key in ("", " ", "a b", "x" * 201, "ü"):
-        headers = {"Idempotency-Key": key.encode("utf-8")}
+        headers = [(b"Idempotency-Key", key.encode("utf-8"))]
         problem(await booked.client.post("/v1/transfers", json=GOOD, headers=headers), 422, "invalid", "Idempotency-Key")
     for tag in ("x", '"-1"', '"9999999999999999999"', '"1", "2"'):
         response = await booked.client.patch("/v1/links/L1", json={"metric": 3}, headers={"If-Match": tag})
@@ -203,7 +204,7 @@ async def test_bad_keys_and_preconditions(booked: Service) -> None:
 
 
 LINK = {"id": "L9", "source": "A", "target": "B", "capacity_bps": 10**9}
-LINKS = [
+LINKS: list[tuple[dict[str, Any], int, str, str | None]] = [
     ({"id": "L1"}, 409, "exists", "id"),
     ({"id": "a b"}, 422, "invalid", "id"),
     ({"id": "\0"}, 422, "invalid", "id"),

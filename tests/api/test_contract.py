@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.result import Ok
 
 from broker.desk.ground.problems import STATUS, TYPE_PREFIX
 from broker.fleet import tokens
@@ -104,6 +105,7 @@ def test_the_api_keeps_its_contract(postgres: Server) -> None:
         faults = []
         calls: Counter[int] = Counter()
         for result in schema.get_all_operations():
+            assert isinstance(result, Ok), result
             operation = result.ok()
             if operation.path in STREAMS:
                 continue
@@ -120,7 +122,7 @@ def test_the_api_keeps_its_contract(postgres: Server) -> None:
         admin.close()
 
 
-def declared_headers(document: dict[str, Any], operation: schemathesis.APIOperation, status: int) -> set[str]:
+def declared_headers(document: dict[str, Any], operation: schemathesis.APIOperation[Any, Any, Any, Any], status: int) -> set[str]:
     response = document["paths"][operation.path][operation.method]["responses"][str(status)]
     if "$ref" in response:
         response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
@@ -128,11 +130,15 @@ def declared_headers(document: dict[str, Any], operation: schemathesis.APIOperat
 
 
 def fuzz(
-    operation: schemathesis.APIOperation, document: dict[str, Any], token: str, known: dict[str, str], calls: Counter[int]
+    operation: schemathesis.APIOperation[Any, Any, Any, Any],
+    document: dict[str, Any],
+    token: str,
+    known: dict[str, str],
+    calls: Counter[int],
 ) -> None:
     """Good and bad requests to one operation; half of them to something that is there."""
     good, bad = (operation.as_strategy(generation_mode=mode) for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE))
-    checks = [CHECKS.get_one(name) for name in JUDGED]
+    checks: list[Any] = [CHECKS.get_one(name) for name in JUDGED]
 
     @settings(
         max_examples=CASES,
@@ -143,7 +149,7 @@ def fuzz(
         suppress_health_check=list(HealthCheck),
     )
     @given(case=good | bad, there=st.booleans())
-    def one(case: schemathesis.Case, there: bool) -> None:
+    def one(case: schemathesis.Case[Any], there: bool) -> None:
         if there:
             case.path_parameters = {name: known.get(name, value) for name, value in (case.path_parameters or {}).items()}
         wait = (case.query or {}).get("wait")
@@ -188,7 +194,7 @@ async def test_streams_over_a_socket(service: Service, database_url: str, clock:
                 assert (await _data(pushes))["revision"] > first["revision"]
 
 
-async def _data(lines) -> dict:
+async def _data(lines: AsyncIterator[str]) -> Any:
     async for line in lines:
         if line.startswith("data: "):
             return json.loads(line.removeprefix("data: "))

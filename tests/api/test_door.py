@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import QueuePool
 
 from broker.api.door import Door, Rates
 from broker.api.rates import Buckets
@@ -68,7 +69,7 @@ async def test_few_visitors_are_worked_on_at_once(service: Service) -> None:
     async def ignore(message: Any = None) -> Any:
         return message
 
-    scope = {"type": "http", "method": "GET", "path": "/docs", "headers": [], "query_string": b"", "scheme": "http"}
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/docs", "headers": [], "query_string": b"", "scheme": "http"}
     scope |= {"client": ("192.0.2.1", 1), "server": ("broker", 80), "app": service.app}
     door = Door(app, Rates.of(service.app.state.settings))
     visits = [asyncio.create_task(door({**scope}, ignore, ignore)) for _ in range(40)]
@@ -142,9 +143,11 @@ async def test_unknown_tokens_use_up_their_address_and_hold_up_nobody_who_is_kno
 
 async def _look_ups(app: FastAPI, token: str) -> int:
     database: Database = app.state.broker.database
-    before = database.engine.pool.checkedout()
+    pool = database.engine.pool
+    assert isinstance(pool, QueuePool)
+    before = pool.checkedout()
     problem(await client_of(app, token).get("/v1/planners"), 429, "too-many-requests")
-    return database.engine.pool.checkedout() - before
+    return pool.checkedout() - before
 
 
 async def test_pages_and_health_are_limited_by_address(database_url: str, service: Service, clock: Clock) -> None:

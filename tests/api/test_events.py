@@ -224,7 +224,7 @@ async def test_a_stream_that_ends_leaves_nothing_behind(service: Service) -> Non
 async def everything(service: Service, who: httpx.AsyncClient) -> set[str]:
     """The actions that a caller's stream tells from the first event on."""
     end = await newest(service)
-    scope = {"type": "http", "method": "GET", "path": "/", "app": service.app, "query_string": b"", "scheme": "http",
+    scope: dict[str, Any] = {"type": "http", "method": "GET", "path": "/", "app": service.app, "query_string": b"", "scheme": "http",
              "server": ("broker", 80), "headers": [(name.lower().encode(), value.encode()) for name, value in who.headers.items()]}  # fmt: skip
     request = Request(scope | {"headers": [*scope["headers"], *cookies(who)]})
     answer = await stream_of(request, service.app.state.broker, await caller(request), "0-0", None, None, None, False)

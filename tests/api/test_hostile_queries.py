@@ -83,6 +83,7 @@ async def test_cursors_of_no_broker(busy: Service) -> None:
     for path, parameters in views.items():
         for sort in _sorts(parameters.get("sort", {})) or [path.rsplit("/", 1)[-1]]:
             asked = {"sort": sort} if "sort" in parameters else {}
+            key: Any
             for key in (True, None, 1.5, "x", -1, 2**62, 2**63, 10**30, [], "\U0010ffff", "\0"):
                 content = f'["{sort}",{orjson.dumps(key).decode() if key != 10**30 else 10**30},"x"]'
                 cursor = base64.urlsafe_b64encode(content.encode()).decode()

@@ -128,7 +128,10 @@ async def test_the_calendar_against_brute_force(seed: int, service: Service, clo
     dice = random.Random(seed)
     await service.link(mtu_bytes=dice.choice((None, 1500)))
     for _ in range(40):
-        ask = {"volume_bytes": dice.randrange(1, 300_000_000), "rate_max_bps": dice.choice((None, 10**8, 3 * 10**8))}
+        ask: dict[str, Any] = {
+            "volume_bytes": dice.randrange(1, 300_000_000),
+            "rate_max_bps": dice.choice((None, 10**8, 3 * 10**8)),
+        }
         await service.book(**ask, not_before=at(dice.randrange(200)))
         clock.advance(dice.random())
     for item in checked(await service.client.get("/v1/transfers"))["items"]:
@@ -147,14 +150,15 @@ async def test_the_calendar_against_brute_force(seed: int, service: Service, clo
 
     for span in ((0, 3600), (10.5, 40.25), (dice.randrange(100), 200)):
         begin, end = (parse_time(at(second)) for second in span)
-        steps = await calendar(service, **{"from": at(span[0]), "to": at(span[1]), "points": 100_000})
+        between: dict[str, Any] = {"from": at(span[0]), "to": at(span[1])}
+        steps = await calendar(service, points=100_000, **between)
         times = [parse_time(step[0]) for step in steps]
         assert times[0] == begin and times == sorted(set(times)) and times[-1] < end
         for (time, (_, _, booked)), following in zip(zip(times, steps, strict=True), [*times[1:], end], strict=True):
             assert {booked_at(instant) for instant in (time, (time + following) // 2, following - 1)} == {booked}
         assert all(former[1:] != latter[1:] for former, latter in pairwise(steps)), "steps are minimal"
         for points in (2, 7, 20):
-            thin = await calendar(service, **{"from": at(span[0]), "to": at(span[1]), "points": points})
+            thin = await calendar(service, points=points, **between)
             if len(steps) <= points:
                 assert thin == steps
                 continue
@@ -170,7 +174,7 @@ async def test_calendars_of_all_times(service: Service) -> None:
     for n in range(30):
         await service.book(1_000_000, not_before=at(10 * n), rate_max_bps=10**8)
     for begin, end in (("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"), ("9999-12-31T23:00:00Z", None)):
-        query = {"from": begin, "points": 20} | ({"to": end} if end else {})
+        query: dict[str, Any] = {"from": begin, "points": 20} | ({"to": end} if end else {})
         found = checked(await service.client.get("/v1/links/L1/calendar", params=query))
         assert found["steps"][0]["begin"] == begin
         assert len(found["steps"]) <= 22

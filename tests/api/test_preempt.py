@@ -4,6 +4,7 @@
 from typing import Any
 
 from broker.core.units import parse_time
+from broker.fleet.tokens import Scope
 from broker.settings import Settings
 from tests.api.problems import problem
 from tests.fleet.world import enrolled
@@ -49,7 +50,7 @@ async def test_only_best_effort_of_lower_priority_gives_way(service: Service) ->
 
 async def test_no_more_are_displaced_than_needed_the_least_important_and_youngest_first(service: Service) -> None:
     await service.link()
-    low = {"best_effort": True, "volume_bytes": SECOND, "rate_max_bps": 250_000_000, "deadline": None}
+    low: dict[str, Any] = {"best_effort": True, "volume_bytes": SECOND, "rate_max_bps": 250_000_000, "deadline": None}
     bookings = [await ask(service, priority=priority, **low) for priority in (0, 2, 0, 1)]
     admitted = await ask(service, volume_bytes=SECOND, rate_max_bps=250_000_000, priority=9, preempt=True)
     assert (admitted["plan"]["start"], admitted["plan"]["finish"]) == (at(10), at(14))
@@ -79,7 +80,7 @@ async def test_a_victim_that_fits_nowhere_fails_with_the_reason(service: Service
         await service.client.patch("/v1/links/L1", json={"available": [{"from": at(0), "bps": 10**9}, {"from": at(14), "bps": 0}]})
     )
     victim = await ask(service, best_effort=True)
-    held = {"best_effort": True, "hold": True, "volume_bytes": SECOND, "not_before": at(5), "deadline": at(9)}
+    held: dict[str, Any] = {"best_effort": True, "hold": True, "volume_bytes": SECOND, "not_before": at(5), "deadline": at(9)}
     await ask(service, **held)
     admitted = await ask(service, priority=1, preempt=True)
     gone = await now(service, victim)
@@ -115,7 +116,7 @@ async def test_preemption_needs_operate_unless_the_operator_says_otherwise(
     service: Service, database_url: str, clock: Clock
 ) -> None:
     await service.link()
-    user = service.as_token(await service.token("submit"))
+    user = service.as_token(await service.token(Scope.SUBMIT))
     body = {"source": "A", "destination": "B", "volume_bytes": SECOND, "preempt": True}
     for path, content in (("/v1/transfers", body), ("/v1/transfers/batch", [body])):
         assert problem(await user.post(path, json=content), 403, "forbidden")["scope"] == "operate"

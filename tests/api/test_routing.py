@@ -75,5 +75,5 @@ async def test_request_ids(service: Service) -> None:
     answer = await client.get("/v1/links/none", headers={"X-Request-ID": "wf-7:step.2"})
     assert problem(answer, 404, "not-found")["request_id"] == "wf-7:step.2"
     for unfit in ("", "x" * 65, "a b", 'a"b', "é"):
-        answer = await client.get("/v1/links", headers={"X-Request-ID": unfit.encode()})
+        answer = await client.get("/v1/links", headers=[(b"X-Request-ID", unfit.encode())])
         assert re.fullmatch(r"[0-9a-f]+-[0-9a-f]+", answer.headers["x-request-id"])

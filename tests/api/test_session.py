@@ -197,7 +197,7 @@ async def test_who_fails_is_held_back_and_nobody_else_of_his_address(service: Se
 
 
 async def test_a_forwarded_address_counts_from_trusted_proxies_only(database_url: str, service: Service, clock: Clock) -> None:
-    wrong = {"json": {"token": "bwb_wrong"}, "headers": {"X-Forwarded-For": "192.0.2.7"}}
+    wrong: dict[str, Any] = {"json": {"token": "bwb_wrong"}, "headers": {"X-Forwarded-For": "192.0.2.7"}}
     async with running(database_url, clock, trusted_proxies="127.0.0.0/8") as app:
         for _ in range(11):
             last = await client_of(app, "").post("/v1/session", **wrong)

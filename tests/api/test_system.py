@@ -5,6 +5,7 @@ import asyncio
 import socket
 
 import pytest
+from fastapi import FastAPI
 
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
@@ -107,7 +108,7 @@ async def test_started_without_postgresql(clock: Clock) -> None:
             await service.database.close()
 
 
-async def _with_token(app, url: str, clock: Clock) -> Service:
+async def _with_token(app: FastAPI, url: str, clock: Clock) -> Service:
     database = Database(url, pool_size=2)
     every = (Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN)
     _, secret = await tokens.create(database, clock(), name="all", scopes=every, actor="test")

@@ -39,7 +39,7 @@ async def test_the_network_becomes_what_the_document_says(service: Service) -> N
     first = checked(await put(service, [full, link("BC"), link("CD")]))
     nothing = {"cut_off": [], "replanned": [], "broken": [], "outcomes": [], "preview": False}
     assert first == {"created": ["AB", "BC", "CD"], "changed": [], "deleted": [], "unchanged": 0, "revision": 1} | nothing
-    plain = {"mtu_bytes": None, "channel_bps": None, "slot_us": 1, "metric": None, "available": []}
+    plain: dict[str, Any] = {"mtu_bytes": None, "channel_bps": None, "slot_us": 1, "metric": None, "available": []}
     shown = await service.client.get("/v1/topology")
     assert checked(shown) == {"links": [full, link("BC") | plain, link("CD") | plain], "nodes": [], "revision": 1}
 
@@ -151,7 +151,15 @@ async def test_mistakes_are_named_by_link_and_field(service: Service) -> None:
         422,
         "invalid",
     )
-    for document in ({}, {"links": {}}, {"links": [], "prune": "no"}, {"links": [], "on_broken": "maybe"}, [], {"links": [7]}):
+    documents: tuple[Any, ...] = (
+        {},
+        {"links": {}},
+        {"links": [], "prune": "no"},
+        {"links": [], "on_broken": "maybe"},
+        [],
+        {"links": [7]},
+    )
+    for document in documents:
         problem(await service.client.put("/v1/topology", json=document), 422, "invalid")
     assert await everything(service) == before
 

@@ -136,7 +136,13 @@ async def test_ten_thousand_are_sorted_and_sought_at_once(service: Service) -> N
     async with service.database.transaction() as connection:
         await connection.execute(text("UPDATE transfers SET label = 'run ' || md5(id), volume_bytes = 1 + ascii(md5(id)) * 1000"))
     slowest = 0.0
-    for query in ({"sort": "label"}, {"sort": "-finish"}, {"search": "abc", "count": True}, {"sort": "-volume", "state": "ACTIVE"}):
+    queries: tuple[dict[str, Any], ...] = (
+        {"sort": "label"},
+        {"sort": "-finish"},
+        {"search": "abc", "count": True},
+        {"sort": "-volume", "state": "ACTIVE"},
+    )
+    for query in queries:
         times = []
         for _ in range(3):
             begin = time.perf_counter()

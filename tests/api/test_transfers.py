@@ -3,10 +3,12 @@
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from broker.core.units import format_time
+from broker.fleet.tokens import Scope
 from tests.api.carried import managed, reported
 from tests.api.problems import problem
 from tests.api.readings import calendar
@@ -46,7 +48,7 @@ async def test_a_refusal_is_kept_under_its_key(service: Service) -> None:
 
 async def test_keys_of_two_callers_never_meet(service: Service) -> None:
     await service.link()
-    stranger = service.as_token(await service.token("submit"))
+    stranger = service.as_token(await service.token(Scope.SUBMIT))
     headers = {"Idempotency-Key": "k"}
     answers = [checked(await client.post("/v1/transfers", json=ASK, headers=headers), 201) for client in (service.client, stranger)]
     assert answers[0]["id"] != answers[1]["id"]
@@ -212,7 +214,7 @@ async def test_pause_and_resume(service: Service, clock: Clock) -> None:
     await service.audit()
 
 
-def volume(segment: dict) -> int:
+def volume(segment: dict[str, Any]) -> int:
     from broker.core.units import parse_time
 
     return segment["rate_bps"] * (parse_time(segment["end"]) - parse_time(segment["begin"])) // 8_000_000
@@ -330,6 +332,6 @@ async def test_a_running_transfer_that_cannot_keep_a_new_deadline_is_refused_wit
     moved = await managed(service)
     clock.advance(60)
     await reported(sender, "h1", moved["id"], ("started", 0, 2), ("progress", 125_000_000 * 58, 60))
-    changed = {"json": {"deadline": at(65)}, "params": {"preview": True}}
+    changed: dict[str, Any] = {"json": {"deadline": at(65)}, "params": {"preview": True}}
     refused = problem(await service.client.patch(f"/v1/transfers/{moved['id']}", **changed), 409, "infeasible")
     assert "earliest_finish" in {offer["kind"] for offer in refused["counter_offers"]} and refused["binding"]["link"]

@@ -4,8 +4,8 @@
 from fastapi import FastAPI, Response
 
 from broker.api import render
+from broker.api.asking import ask
 from broker.api.context import BrokerDependency, Submitter
-from broker.api.routes.transfers import ask
 from broker.api.schemas import TransferRequest
 from broker.main import create_app as create_broker
 

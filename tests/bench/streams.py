@@ -4,6 +4,7 @@
 import asyncio
 import os
 import resource
+from functools import partial
 from typing import Any
 
 import psutil
@@ -47,7 +48,7 @@ async def _open(port: int, token: str, number: int) -> list[_Idle]:
             request("GET", f"/v1/events?subject=nothing-{index}", token, b"")
             for index in range(first, min(first + _AT_ONCE, number))
         ]
-        made = await asyncio.gather(*(loop.create_connection(lambda ask=ask: _Idle(ask), "127.0.0.1", port) for ask in asks))
+        made = await asyncio.gather(*(loop.create_connection(partial(_Idle, ask), "127.0.0.1", port) for ask in asks))
         opened += [protocol for _, protocol in made]
         assert all(await asyncio.gather(*(protocol.begun for _, protocol in made))), "a stream was refused"
     return opened

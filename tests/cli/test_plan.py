@@ -320,7 +320,7 @@ def test_planners_are_compared_side_by_side(files: Files) -> None:
 @pytest.mark.parametrize("columns", [30, 80, 300])
 def test_everything_is_compared_on_any_terminal(files: Files, columns: int) -> None:
     files.ask(*({**REQUEST, "id": f"r{i}", "deadline": SOON} for i in range(45)))
-    words = ["plan", "--network", files.network, "--requests", files.requests, "--compare"]
+    words: list[str | Path] = ["plan", "--network", files.network, "--requests", files.requests, "--compare"]
     answer = bwb(*words, columns=columns)
     assert answer.status == 0
     assert all(name in answer.out for name in PLANNERS)
@@ -389,7 +389,7 @@ def test_a_table_for_people(files: Files) -> None:
 def test_any_terminal_shows_it(files: Files, encoding: str) -> None:
     files.ask({**REQUEST, "id": "größe-中"})
     code = "import typer; from broker.cli.plan.commands import plan_command; typer.run(plan_command)"
-    words = [sys.executable, "-c", code, "--network", files.network, "--requests", files.requests]
+    words: list[str | Path] = [sys.executable, "-c", code, "--network", files.network, "--requests", files.requests]
     run = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}, check=False)
     assert (run.returncode, run.stderr) == (0, b"")
     assert b"2026-01-01T00:00:01Z" in run.stdout
@@ -602,7 +602,7 @@ typer.run(plan_command)
 
 @pytest.mark.real_time
 def test_ctrl_c_ends_it_whatever_it_is_doing(files: Files) -> None:
-    words = [sys.executable, "-c", _SLOW, "--network", files.network, "--requests", files.requests]
+    words: list[str | Path] = [sys.executable, "-c", _SLOW, "--network", files.network, "--requests", files.requests]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "begun\n"

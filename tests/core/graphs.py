@@ -42,9 +42,9 @@ some_ids = st.frozensets(st.sampled_from([f"L{i:02}" for i in range(12)]), max_s
 @st.composite
 def dense_lists(draw: st.DrawFn) -> list[Link]:
     """Most pairs of nodes are linked: many ways round, and many that would lead in circles."""
-    metrics = draw(st.lists(st.sampled_from([None, 0, 1, 1, 2, 3, "none"]), min_size=20, max_size=20))
+    metrics = draw(st.lists(st.sampled_from([None, 0, 1, 1, 2, 3, -1]), min_size=20, max_size=20))  # -1: no link
     pairs = [(a, b) for a in NODES for b in NODES if a != b]
-    found = [(*pair, metric) for pair, metric in zip(pairs, metrics, strict=True) if metric != "none"]
+    found = [(*pair, metric) for pair, metric in zip(pairs, metrics, strict=True) if metric != -1]
     return [Link(f"L{i:02}", a, b, 10, metric=metric) for i, (a, b, metric) in enumerate(draw(st.permutations(found)))]
 
 

@@ -181,7 +181,7 @@ def grid_links(draw: st.DrawFn, index: int, base_us: int, channels: Sequence[int
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     base_us = draw(st.sampled_from([0, -100, 1_767_225_600_000_000]))
-    channels = draw(st.sampled_from([[None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
+    channels: list[int | None] = draw(st.sampled_from([[None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
     links = tuple(draw(grid_links(i, base_us, channels)) for i in range(draw(st.integers(1, 3))))
     not_before = base_us + draw(st.integers(-30, 150))
     low, high = sorted((draw(rates), draw(rates)))

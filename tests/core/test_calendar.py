@@ -2,6 +2,7 @@
 """gamma(t) against a list with one number per microsecond, under bookings in random order."""
 
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -121,7 +122,9 @@ TestCalendarMachine.settings = cases(120)
 
 @cases(200)
 @given(capacities, st.lists(bookings, min_size=8, max_size=12), st.randoms(use_true_random=False))
-def test_the_order_of_bookings_and_the_way_in_do_not_matter(capacity: list[Step], some: list[tuple[int, int, int]], random) -> None:
+def test_the_order_of_bookings_and_the_way_in_do_not_matter(
+    capacity: list[Step], some: list[tuple[int, int, int]], random: Random
+) -> None:
     one_by_one, at_once = Calendar(capacity), Calendar(capacity)
     rows = some * 8  # from 64 rows on, `book_all` goes another way
     at_once.book_all(*columns(rows))

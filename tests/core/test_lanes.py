@@ -10,12 +10,15 @@ from tests.core.grid import cases
 
 
 def length(by_id: dict[str, Link], path: tuple[str, ...]) -> tuple[int, int]:
-    return sum(1 if by_id[i].metric is None else by_id[i].metric for i in path), len(path)
+    metrics = [by_id[i].metric for i in path]
+    return sum(1 if metric is None else metric for metric in metrics), len(path)
 
 
 @cases(300)
 @given(link_lists() | dense_lists(), nodes, nodes, st.integers(1, 12), some_ids)
-def test_routes_are_loop_free_paths_and_begin_with_a_shortest_one(links, source, target, k, without) -> None:
+def test_routes_are_loop_free_paths_and_begin_with_a_shortest_one(
+    links: list[Link], source: str, target: str, k: int, without: frozenset[str]
+) -> None:
     network = Network(links)
     by_id = network.links
     expected = all_paths([link for link in links if link.id not in without], source, target)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shortest paths against the list of all simple paths."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from tests.core.grid import cases
 
 @cases(300)
 @given(link_lists(), st.sampled_from(NODES), st.sampled_from(NODES), st.randoms(use_true_random=False))
-def test_route_is_the_least_of_all_paths_in_any_order_of_links(links: list[Link], source: str, target: str, random) -> None:
+def test_route_is_the_least_of_all_paths_in_any_order_of_links(links: list[Link], source: str, target: str, random: Random) -> None:
     paths = [path for path in simple_paths(links, source, target) if path]
     expected = tuple(link.id for link in min(paths, key=key)) if paths else None
     for _ in range(2):

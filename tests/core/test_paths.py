@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The k shortest paths against the sorted list of all paths, and what is kept over changes against networks made from nothing."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +20,9 @@ from tests.core.grid import cases
 
 @cases(300)
 @given(link_lists() | dense_lists(), nodes, nodes, st.integers(1, 12), some_ids)
-def test_paths_are_the_head_of_the_sorted_list_of_all_paths(links, source, target, k, without) -> None:
+def test_paths_are_the_head_of_the_sorted_list_of_all_paths(
+    links: list[Link], source: str, target: str, k: int, without: frozenset[str]
+) -> None:
     expected = all_paths([link for link in links if link.id not in without], source, target)
     paths = Paths(Edge(link.id, link.source, link.target, 1 if link.metric is None else link.metric) for link in links)
     assert list(paths.shortest(source, target, k, without)) == expected[:k]
@@ -38,7 +42,7 @@ QUESTIONS = st.lists(st.tuples(nodes, nodes, st.integers(1, 5), st.just(frozense
 
 @cases(300)
 @given(link_lists(), st.lists(st.tuples(st.lists(CHANGES, max_size=3), QUESTIONS), min_size=1, max_size=6))
-def test_what_is_kept_over_changes_is_what_a_fresh_network_finds(links, history) -> None:
+def test_what_is_kept_over_changes_is_what_a_fresh_network_finds(links: list[Link], history: list[Any]) -> None:
     present = {link.id: link for link in links}
     network = Network(present.values())
     asked = set()
@@ -52,7 +56,7 @@ def test_what_is_kept_over_changes_is_what_a_fresh_network_finds(links, history)
             assert network.routes(*question) == fresh.routes(*question)
 
 
-def change(present: dict[str, Link], what: str, link_id: str, value) -> None:
+def change(present: dict[str, Link], what: str, link_id: str, value: Any) -> None:
     if what == "add":
         source, target, metric = value
         if source != target:
@@ -68,7 +72,7 @@ def change(present: dict[str, Link], what: str, link_id: str, value) -> None:
             present[link_id] = Link(**fields | {"windows": (Window(0, 10, value),)})
 
 
-def ring(size: int, **more) -> dict[str, Link]:
+def ring(size: int, **more: Any) -> dict[str, Link]:
     """N0 -> N1 -> ... and back, metric 10 each."""
     links = {}
     for i in range(size):
@@ -83,7 +87,12 @@ def kept(links: dict[str, Link], before: Network) -> tuple[Network, list[str]]:
     network = Network(links.values(), previous=before)
     searched = []
     find = network._paths._find
-    network._paths._find = lambda question: searched.append(question.source + question.target) or find(question)  # type: ignore[method-assign]
+
+    def noted(question: Any) -> Any:
+        searched.append(question.source + question.target)
+        return find(question)
+
+    network._paths._find = noted  # type: ignore[method-assign]
     for a in before.nodes:
         for b in before.nodes:
             network.routes(a, b, 1)
@@ -135,7 +144,7 @@ STEPS = st.lists(st.integers(0, 3), min_size=1, max_size=6)
 @cases(200)
 @given(st.lists(st.tuples(STEPS, st.none() | st.tuples(st.integers(0, 5), st.integers(1, 6), st.integers(0, 2))), max_size=5),
        st.integers(1, 4), st.integers(-2, 8), st.integers(1, 8))  # fmt: skip
-def test_below_names_the_links_that_never_carry_so_much(shapes, least, begin, length) -> None:
+def test_below_names_the_links_that_never_carry_so_much(shapes: list[Any], least: int, begin: int, length: int) -> None:
     links, expected = [], set()
     for i, (steps, window) in enumerate(shapes):
         windows = () if window is None else (Window(window[0], window[0] + window[1], window[2]),)

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,7 +96,9 @@ MUTATIONS = [shift_begin, shift_end, shift_all, change_rate, drop, duplicate, sw
 @pytest.mark.parametrize("mutate", MUTATIONS, ids=lambda mutate: mutate.__name__)
 @cases(80)
 @given(plannable(), st.data())
-def test_a_mutated_plan_is_accepted_only_if_it_is_still_right(mutate, scenario: Scenario, data: st.DataObject) -> None:
+def test_a_mutated_plan_is_accepted_only_if_it_is_still_right(
+    mutate: Callable[..., Any], scenario: Scenario, data: st.DataObject
+) -> None:
     plan = Vbls().plan(scenario.request, scenario.network, scenario.calendars)
     assert isinstance(plan, Plan)
     assert accepts(scenario, plan)

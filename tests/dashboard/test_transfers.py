@@ -162,7 +162,7 @@ def test_pause_resume_and_extend_show_first_what_they_would_do(signed_in: Callab
 
 
 def test_who_waits_for_a_transfer_is_named_before_it_is_slowed_down(signed_in: Callable[..., Page], broker: RunningBroker) -> None:
-    hosts = {"source": "dtn01.pppl", "destination": "dtn02.nersc", "payload": {"path": "x"}}
+    hosts: dict[str, Any] = {"source": "dtn01.pppl", "destination": "dtn02.nersc", "payload": {"path": "x"}}
     first = book(broker, **hosts)
     second = book(broker, **hosts, after=first["id"])
     page = signed_in("operate", at=f"/transfers/{first['id']}")

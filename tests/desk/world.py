@@ -75,6 +75,13 @@ class World:
         result: list[Transfer | Problem] = await self.do(Admit(asks, "me", POLICY, key), desk)
         return result
 
+    async def book(self, *asks: Ask, desk: int = 0) -> list[Transfer]:
+        """Admit what may not be refused."""
+        answers = await self.admit(*asks, desk=desk)
+        booked = [answer for answer in answers if isinstance(answer, Transfer)]
+        assert len(booked) == len(answers), answers
+        return booked
+
     async def rows(self, query: str, **values: Any) -> list[Any]:
         async with self.look.transaction() as connection:
             return list((await connection.execute(text(query), values)).all())

@@ -42,7 +42,7 @@ class Up:
     def _popen(self, options: Sequence[str]) -> subprocess.Popen[bytes]:
         command = [*self.prefix, sys.executable, "-m", "broker.cli.app", "up", "--state-dir", str(self.state_dir), *options]
         with self.output.open("wb") as output:
-            return subprocess.Popen(command, cwd="/", env=_environment() | self.environment, stdout=output, stderr=output)
+            return subprocess.Popen(command, cwd="/", env={**_environment(), **self.environment}, stdout=output, stderr=output)
 
     @property
     def output(self) -> Path:

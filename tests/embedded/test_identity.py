@@ -31,7 +31,7 @@ def place() -> Iterator[Path]:
 
 def test_as_an_ordinary_user(place: Path) -> None:
     # May read everywhere, because python and the checkout may lie under /root; may write nowhere but here, and has no home.
-    become = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    become: tuple[str, ...] = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
     become += ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search", "--")
     if subprocess.run([*become, sys.executable, "-V"], check=False, capture_output=True).returncode != 0:
         pytest.skip("needs setpriv, and CAP_DAC_READ_SEARCH to give away")

@@ -4,6 +4,7 @@
 import csv
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,18 +18,16 @@ from tests.experiments.endhost.tables import PAPER_MEAN, PAPER_P99, report
 from tests.experiments.endhost.watch import Connection, Sample, Watch, read
 
 
-def a_run(
-    strategy: str = "spaghetti-pacing", rtt_us: int = 10_000, share: float = 0.01, repetition: int = 1, **more: object
-) -> Run:
+def a_run(strategy: str = "spaghetti-pacing", rtt_us: int = 10_000, share: float = 0.01, repetition: int = 1, **more: Any) -> Run:
     ideal = setting.ideal_us(rtt_us)
     completion = round(ideal * (1 + share))
-    fields = {"retransmitted_bytes": 0, "dropped_packets": 0, "lateness_us": 7.0} | more
-    return Run(strategy, rtt_us, repetition, completion, ideal, [Part(1, 0, completion)], **fields)  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"retransmitted_bytes": 0, "dropped_packets": 0, "lateness_us": 7.0} | more
+    return Run(strategy, rtt_us, repetition, completion, ideal, [Part(1, 0, completion)], **fields)
 
 
-def everything(share: float = 0.01) -> list[object]:
+def everything(share: float = 0.01) -> list[Any]:
     """A complete, flawless experiment."""
-    records: list[object] = []
+    records: list[Any] = []
     for rtt in setting.RTTS_US:
         for name, strategy in setting.STRATEGIES.items():
             more: dict[str, object] = {"gap_us": 1.5 * rtt + 2_000} if strategy.signal else {}
@@ -127,8 +126,8 @@ def test_no_change_is_said() -> None:
 # -- required figures -------------------------------------------------------------------------------------------------------------------
 
 
-def missed(records: list[object], repetitions: int = 20) -> list[Verdict]:
-    return [verdict for verdict in verdicts(records, repetitions) if not verdict.reached]  # type: ignore[arg-type]
+def missed(records: list[Any], repetitions: int = 20) -> list[Verdict]:
+    return [verdict for verdict in verdicts(records, repetitions) if not verdict.reached]
 
 
 def test_a_flawless_experiment_reaches_every_figure() -> None:
@@ -181,7 +180,7 @@ def test_a_notebook_goes_on(tmp_path: Path) -> None:
     path, records = tmp_path / "notes" / "runs.jsonl", everything()
     notes = Notebook(path, {"capacity_bps": 1})
     for record in records:
-        notes.add(record)  # type: ignore[arg-type]
+        notes.add(record)
     again = Notebook(path, {"capacity_bps": 1})
     assert again.records == records
     assert again.done()["ifs", 100] == 20
@@ -211,7 +210,7 @@ def test_records_of_another_setting_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_the_tables_stand_beside_those_of_the_paper() -> None:
-    text = report(everything(), verdicts(everything(), 20))  # type: ignore[arg-type]
+    text = report(everything(), verdicts(everything(), 20))
     assert "| spaghetti, pacing | 1.00% | 1.00% | 1.00% | 4.0% | 4.0% | 4.7% |" in text
     assert "| IFS (no booking) | 5.00% | 5.00% | 5.00% | 3.4% | 16.4% | 64.3% |" in text
     assert "**no**" not in text and "not measured" not in text
@@ -223,7 +222,7 @@ def test_an_empty_report_is_one() -> None:
 
 
 def test_the_figures_are_the_same_for_the_same_runs() -> None:
-    pictures = draw(everything())  # type: ignore[arg-type]
+    pictures = draw(everything())
     assert set(pictures) == {"endhost-completion.svg", "endhost-summary.svg", "endhost-signalling.svg"}
     assert all(b"<svg" in picture and len(picture) < 400_000 for picture in pictures.values())
     some = [record for record in everything() if isinstance(record, Signalling)]
@@ -238,11 +237,11 @@ def test_figures_of_half_an_experiment() -> None:
 def test_the_runs_are_kept_as_a_sheet(tmp_path: Path) -> None:
     (tmp_path / "endhost.md").write_text("<!-- measured: begin --><!-- measured: end -->")
     records = [a_run("vifi-direct", gap_us=1234.0), a_run(share=0.5, discarded="the emulator, it was late")]
-    write(records, [], tmp_path)  # type: ignore[arg-type]
+    write(records, [], tmp_path)
     first, second = csv.DictReader((tmp_path / "endhost.csv").open())
     assert (first["strategy"], first["rtt_ms"], first["above_ideal"], first["gap_ms"]) == ("vifi-direct", "10", "0.01000", "1.234")
     assert (second["above_ideal"], second["discarded"]) == ("0.50000", "the emulator, it was late")
-    assert len(sheet(records)) < 130 * 3  # type: ignore[arg-type]
+    assert len(sheet(records)) < 130 * 3
 
 
 def test_only_what_is_between_the_marks_is_replaced() -> None:

@@ -2,7 +2,7 @@
 """The tasks of a worker."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.service import SECRET
 
 
 @pytest.fixture
-def worker(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def worker(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The tasks as a worker process would run them, in threads of their own: each has an event loop."""
     monkeypatch.setattr(periodic, "settings", lambda: Settings(database_url=database_url, secret_key=SECRET))
     periodic._process.cache_clear()

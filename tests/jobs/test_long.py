@@ -99,7 +99,7 @@ async def gap(w: World) -> list[str]:
     """Two transfers that could both come 16 s earlier."""
     await w.links(Link("L1", "A", "B", GBIT))
     begin = w.clock.now_us + 200 * US_PER_S
-    booked = await w.admit(*(w.ask(2 * 10**9, not_before_us=begin) for _ in range(3)))
+    booked = await w.book(*(w.ask(2 * 10**9, not_before_us=begin) for _ in range(3)))
     await w.do(End(booked[0].id, "me", action=Action.CANCEL))
     return [t.id for t in booked[1:]]
 
@@ -154,7 +154,7 @@ async def test_others_who_are_faster_make_it_plan_anew(queue: Queue, monkeypatch
 
     left = 100
     begin = queue.w.clock.now_us + 900 * US_PER_S
-    first, _ = await queue.w.admit(*(queue.w.ask(10**9, not_before_us=begin) for _ in range(2)))
+    first, _ = await queue.w.book(*(queue.w.ask(10**9, not_before_us=begin) for _ in range(2)))
     await queue.w.do(End(first.id, "me", action=Action.CANCEL))
     job_id = await queue.add(Kind.PLAN, PLAN)
     await queue.look()

@@ -2,7 +2,8 @@
 """What happens by the clock: holds and late starts expire, bookings without agents run their course, audits are kept, the past is forgotten."""
 
 import asyncio
-from types import SimpleNamespace
+from types import ModuleType
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -24,7 +25,7 @@ async def run_due(service: Service) -> int:
     return await run_timers(service.database, Desk(service.database, service.clock), service.clock(), Patience())
 
 
-async def state(service: Service, transfer: dict) -> str:
+async def state(service: Service, transfer: dict[str, Any]) -> str:
     return checked(await service.client.get(f"/v1/transfers/{transfer['id']}"))["state"]
 
 
@@ -95,7 +96,7 @@ async def test_two_workers_at_once(service: Service) -> None:
 
 
 async def test_the_audit_is_kept_and_shows_in_metrics(
-    service: Service, worker: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+    service: Service, worker: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(periodic, "_clock", service.clock)
     await service.link()
@@ -118,7 +119,7 @@ async def test_the_audit_is_kept_and_shows_in_metrics(
     assert all(row.took_us > 0 for row in rows)
 
 
-async def test_the_tasks_outlive_the_database(worker: SimpleNamespace, database_url: str, service: Service) -> None:
+async def test_the_tasks_outlive_the_database(worker: ModuleType, database_url: str, service: Service) -> None:
     await asyncio.to_thread(worker.tick)
     async with service.database.transaction() as connection:
         await connection.execute(

@@ -2,7 +2,7 @@
 """What the worker's own desk frees goes to whoever waits, too."""
 
 import asyncio
-from types import SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.service import Service, checked
 
 async def test_a_hold_that_runs_out_makes_the_next_one_earlier(
     service: Service,
-    worker: SimpleNamespace,
+    worker: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(periodic, "_clock", service.clock)

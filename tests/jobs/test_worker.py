@@ -29,7 +29,7 @@ from broker.store import audit, jobs
 from broker.store.jobs import Job, JobState, Kind
 from tests.desk.world import GBIT, World
 from tests.jobs.requests import PLAN, SLOW
-from tests.service import SECRET
+from tests.service import SECRET, Clock
 
 pytestmark = pytest.mark.real_time
 
@@ -68,9 +68,17 @@ def redis(tmp_path: Path) -> Iterator[Redis]:
     server.kill()
 
 
+class WallClock(Clock):
+    """The time of the worker process."""
+
+    def __call__(self) -> int:
+        self.now_us = wall_clock()
+        return self.now_us
+
+
 @pytest.fixture
 async def live(database_url: str) -> AsyncIterator[World]:
-    world = World(database_url, wall_clock)
+    world = World(database_url, WallClock())
     await world.start()
     yield world
     await world.stop()
@@ -187,7 +195,7 @@ async def test_a_worker_that_is_killed_in_the_middle(live: World, database_url: 
     redis.start()
     await live.links(Link("L1", "A", "B", GBIT))
     begin = wall_clock() + 600 * US_PER_S
-    first, *others = await live.admit(*(live.ask(2 * 10**9, not_before_us=begin) for _ in range(3)))
+    first, *others = await live.book(*(live.ask(2 * 10**9, not_before_us=begin) for _ in range(3)))
     await live.do(End(first.id, "me", action=Action.CANCEL))
     before = await live.everything()
     await queue(live, "sim_1", Kind.SIMULATION, SLOW)

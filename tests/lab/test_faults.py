@@ -70,6 +70,7 @@ def _cut(lab: Lab, broker: BrokerClient) -> None:
     allowed = RATE / 8 * WIRE * WINDOW * TICK_US / 1e6 * 1.01 + 4 * 1500
     worst = max(sum(carried for _, carried in ticks[at : at + WINDOW]) for at in range(len(ticks) - WINDOW))
     assert worst <= allowed, f"{worst} bytes in 500 ms, booked are {allowed:.0f}: what was missed was made up for by a burst"
+    assert ended["actual_finish"]
     late_s = (parse_time(ended["actual_finish"]) - restored_us) / 1e6
     print(f"worst 500 ms: {worst / allowed:.3f} of what is allowed; finished {late_s:.1f} s after the link was back")
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def test_up_used_and_down(up: Up) -> None:
 
 def test_where_it_cannot_run_it_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(preflight.shutil, "which", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
     monkeypatch.setattr(preflight, "_TUN", tmp_path / "tun")
     monkeypatch.setattr(preflight, "gateway_binary", lambda: None)
     reasons = preflight.why_not()
@@ -121,7 +122,7 @@ def test_where_it_cannot_run_it_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_without_the_right_to_make_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "access", lambda *_: True)
-    monkeypatch.setattr(preflight.shutil, "which", lambda name: name)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(preflight, "gateway_binary", lambda: Path("here"))
     monkeypatch.setattr(preflight, "_permitted", lambda _command: False)
     (reason,) = preflight.why_not()

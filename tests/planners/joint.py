@@ -52,7 +52,7 @@ def batches(draw: st.DrawFn, grids: bool = False, most: int = 10, wishes: bool =
     network = Network(draw(links(grids)))
     requests = []
     for i in range(draw(st.integers(1, most))):
-        source, destination = draw(st.sampled_from(["AB", "AC", "AD", "BC", "BD", "CD", "AD", "BD"]))
+        source, destination = tuple(draw(st.sampled_from(["AB", "AC", "AD", "BC", "BD", "CD", "AD", "BD"])))
         begin = draw(st.sampled_from([0, 0, 0, 5, 50, 200])) if draw(st.booleans()) else draw(st.integers(0, 300))
         deadline = draw(st.one_of(st.none(), st.none(), st.integers(begin + 1, begin + 400))) if wishes else None
         low, high = sorted((draw(rates), draw(rates)))

@@ -73,7 +73,7 @@ class Mesh:
 def meshes(draw: st.DrawFn, slots: bool = True) -> Mesh:
     """Requests for a volume between S and D."""
     base_us = draw(st.sampled_from([0, -100, 1_767_225_600_000_000]))
-    channels = draw(st.sampled_from([[None], [None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
+    channels: list[int | None] = draw(st.sampled_from([[None], [None], [None, 1_000_000, 3_000_000], [None, 700_001]]))
     links = []
     for i, nodes in enumerate(SHAPES[draw(st.sampled_from(sorted(SHAPES)))]):
         link = draw(grid_links(i, base_us, channels))

@@ -39,8 +39,8 @@ def scattered(seed: int) -> tuple[list[Flow], dict[str, list[tuple[int, int]]]]:
         gammas[link] = [(DISTANT_PAST_US, int(random.integers(GIGA // 10, 5 * GIGA))), *zip(times, levels, strict=True)]
     flows = []
     for _ in range(random.integers(1, 13)):
-        path = tuple(random.choice(links, min(random.integers(1, 4), len(links)), replace=False).tolist())
-        begin = int(random.choice([0, 0, random.integers(0, 60 * US_PER_S)]))
+        path = tuple(random.choice(links, min(int(random.integers(1, 4)), len(links)), replace=False).tolist())
+        begin = int(random.choice([0, 0, int(random.integers(0, 60 * US_PER_S))]))
         flows.append(Flow(path, begin, int(random.integers(GIGA // 100, 50 * GIGA)), int(random.integers(GIGA // 10, 2 * GIGA))))
     return flows, gammas
 

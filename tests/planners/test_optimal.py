@@ -3,9 +3,11 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import example, given
@@ -121,14 +123,16 @@ def test_a_time_limit_of_nothing_falls_back_to_lists_and_says_so(objective: Obje
         assert "time limit" in solution.fallback
 
 
+def _out_of(patience: int, asked: Iterator[int]) -> bool:
+    return next(asked) >= patience
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_cancelled_at_any_question_still_answers_whole(objective: Objective) -> None:
     network, calendars, requests = random_case(11)
     for patience in (0, 1, 2, 5, 20):
         asked = iter(range(10**6))
-        solution = Optimal(objective, cancelled=lambda patience=patience, asked=asked: next(asked) >= patience).solve(
-            requests, network, calendars
-        )
+        solution = Optimal(objective, cancelled=partial(_out_of, patience, asked)).solve(requests, network, calendars)
         assert_fits(solution, requests, network, calendars)
         assert solution.cancelled or patience > 0
 

@@ -2,6 +2,7 @@
 """Of several candidate paths the best one is taken: each path alone is counted in slots."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,7 +52,7 @@ def test_skipping_paths_by_their_bottlenecks_changes_nothing(mesh: Mesh) -> None
         return
     begin = request.not_before_us
 
-    def attempt(task: along.Task, deadline: int):  # type: ignore[no-untyped-def]
+    def attempt(task: Any, deadline: int) -> Any:
         return along.varying(task, calendars, begin, deadline, False)
 
     deadline = tasks[0].deadline_us
@@ -161,12 +162,13 @@ def test_the_path_that_was_asked_for_is_the_one_that_is_taken(name: str) -> None
         answer = planner.plan(replace(request, options=Options(path=path)), network, calendars_of(network))
         assert isinstance(answer, Plan)
         assert {segment.path for segment in answer.segments} == {path}
-    for path, words in [
+    wrong: list[tuple[tuple[str, ...], str]] = [
         (("far 1", "nowhere"), "there is no link 'nowhere'"),
         (("far 1",), "far 1 does not lead from 'A' to 'B'"),
         (("far 2", "far 1"), "does not lead"),
-    ]:
-        answer = planner.plan(replace(request, options=Options(path=path)), network, calendars_of(network))
+    ]
+    for named, words in wrong:
+        answer = planner.plan(replace(request, options=Options(path=named)), network, calendars_of(network))
         assert isinstance(answer, Refusal)
         assert (answer.code, answer.field, words in answer.detail) == ("no_path", "path", True)
 

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ NETWORK = Network(LINKS)
 def requests(draw: st.DrawFn) -> list[Request]:
     rows = []
     for i in range(draw(st.integers(0, 12))):
-        source, destination = draw(st.sampled_from(["AB", "AC", "BC", "BA", "CA", "CB", "AZ"]))
+        source, destination = tuple(draw(st.sampled_from(["AB", "AC", "BC", "BA", "CA", "CB", "AZ"])))
         begin = draw(st.integers(0, 120))
         deadline = draw(st.one_of(st.none(), st.integers(begin + 1, begin + 200)))
         rate_max = draw(st.one_of(st.none(), st.integers(MEGA, 20 * MEGA)))
@@ -113,8 +114,8 @@ class Careless(Vbls):
 
     name = "careless"
 
-    def plan(self, request, network, calendars):  # type: ignore[no-untyped-def]
-        plan = super().plan(request, network, calendars)
+    def plan(self, *given: Any, **more: Any) -> Plan | Refusal:
+        plan = super().plan(*given, **more)
         assert isinstance(plan, Plan)
         return replace(plan, segments=tuple(Segment(s.begin_us, s.end_us, 2 * s.rate_bps, s.path) for s in plan.segments))
 

@@ -115,7 +115,7 @@ def test_large_numbers_are_exact(volume: int, start: int, window: int, channel: 
 
 def test_what_is_booked_already_counts_into_the_share() -> None:
     """Both ways have the same room; on the second, a link is busier with others."""
-    links = [Link(name, *name, 10 * MEGA) for name in ("SA", "AD", "SB", "BD")]
+    links = [Link(name, name[0], name[1], 10 * MEGA) for name in ("SA", "AD", "SB", "BD")]
     network = Network(links)
     calendars = {link.id: Calendar(link.capacity()) for link in links}
     request = Request("r", "S", "D", 1_000, 0, deadline_us=8_000)

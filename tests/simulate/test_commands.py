@@ -103,7 +103,7 @@ def network(tmp_path: Path) -> Path:
 
 
 def timeless(document: Mapping[str, Any]) -> Any:
-    return document | {"planners": [{name: each[name] for name in each if name != "planning"} for each in document["planners"]]}
+    return {**document, "planners": [{name: each[name] for name in each if name != "planning"} for each in document["planners"]]}
 
 
 def test_one_link_as_table_json_csv_and_picture(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 """The audit must be able to fail: each check is shown the fault that it is there for, put into the tables behind the broker's back."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy import text
@@ -69,7 +68,7 @@ FAULTS = [
 
 
 @pytest.fixture
-async def world(service: Service) -> AsyncIterator[Service]:
+async def world(service: Service) -> Service:
     """Bookings of every kind, ten seconds after they were made."""
     await service.link(mtu_bytes=1500)
     keyed = {"source": "A", "destination": "B", "volume_bytes": 1_000_000_000, "label": "now", "rate_max_bps": 600_000_000}

@@ -2,7 +2,7 @@
 """/v1/events: what happens, live; /v1/audit-log: what happened; /v1/audit: do the invariants hold?"""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Annotated
 
@@ -78,7 +78,7 @@ def _position(last_event_id: str) -> Position:
 
 async def _events(
     broker: Broker, listener: Listener, position: Position | None, who: Callable[[], Awaitable[object]], *, reset: bool = False
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str]:
     """What is behind `position` from the table, then what the feed tells. `who` raises Problem once the caller's token or session has ended."""
     # An id at once: whoever is cut off before the first event can go on from here all the same.
     if position is None:

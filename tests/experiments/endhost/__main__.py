@@ -13,6 +13,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +141,12 @@ def _jobs(notes: Notebook, names: Sequence[str], rtt: int, repetitions: int) -> 
         for name in names:
             if name in setting.STRATEGIES and done[name, rtt] < repetition:
                 strategy = setting.STRATEGIES[name]
-                yield name, rtt, lambda stage, s=strategy, n=repetition: strategies.run(stage, s, rtt, n)
+                yield name, rtt, partial(strategies.run, strategy=strategy, rtt_us=rtt, repetition=repetition)
     if "steps" in names:
         had = [r for r in notes.records if isinstance(r, Steps) and r.discarded is None and r.rtt_us == rtt]
         for mechanism in steps.MECHANISMS:
             for n in range(1 + sum(r.mechanism == mechanism for r in had), min(repetitions, steps.REPETITIONS) + 1):
-                yield f"steps-{mechanism}", rtt, lambda stage, m=mechanism, n=n: steps.run(stage, m, rtt, n)
+                yield f"steps-{mechanism}", rtt, partial(steps.run, mechanism=mechanism, rtt_us=rtt, repetition=n)
     if "signalling" in names and not any(isinstance(r, Signalling) and r.rtt_us == rtt for r in notes.records):
         yield "signalling", rtt, lambda stage: signalling.run(stage, rtt)
     # No matter of the round trip: once, beside the shortest.
@@ -153,7 +154,7 @@ def _jobs(notes: Notebook, names: Sequence[str], rtt: int, repetitions: int) -> 
         measured = {r.mechanism for r in notes.records if isinstance(r, Control)}
         for mechanism in control.MECHANISMS:
             if mechanism not in measured:
-                yield f"control-{mechanism}", rtt, lambda stage, m=mechanism: control.run(stage, m)
+                yield f"control-{mechanism}", rtt, partial(control.run, mechanism=mechanism)
 
 
 EXTRA = ("steps", "signalling", "control")
@@ -164,7 +165,7 @@ def _progress(console: Console, total: int) -> Iterator[Callable[[str, int], Non
     columns = (TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, refresh_per_second=1) as progress:
         task = progress.add_task("setting up", total=total)
-        yield lambda label, steps: progress.update(task, advance=steps, **({"description": label} if label else {}))
+        yield lambda label, steps: progress.update(task, advance=steps, description=label or None)
 
 
 # -- concluding ---------------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -74,11 +75,11 @@ def _summary(made: dict[tuple[str, int], Summary]) -> bytes:
         at = [rtt / 1000 for rtt in rtts]
         style = {"color": _COLOURS[name], "marker": _MARKERS[name], "label": strategy.label, "linewidth": 1, "markersize": 5}
         half = [100 * (s.half_interval or 0) for s in mine]
-        mean.errorbar(at, [100 * s.mean for s in mine], half, capsize=3, **style)  # type: ignore[arg-type]
-        deviation.plot(at, [s.deviation_s * 1000 for s in mine], **style)  # type: ignore[arg-type]
-        percentiles.plot(at, [100 * s.p99 for s in mine], **style)  # type: ignore[arg-type]
+        mean.errorbar(at, [100 * s.mean for s in mine], half, capsize=3, **style)
+        deviation.plot(at, [s.deviation_s * 1000 for s in mine], **style)
+        percentiles.plot(at, [100 * s.p99 for s in mine], **style)
         percentiles.plot(at, [100 * s.p75 for s in mine], ":", color=_COLOURS[name], linewidth=1)
-        retransmitted.plot(at, [s.mean_retransmitted_bytes / 1e6 for s in mine], **style)  # type: ignore[arg-type]
+        retransmitted.plot(at, [s.mean_retransmitted_bytes / 1e6 for s in mine], **style)
     mean.set(title="mean and its 99 % confidence interval", ylabel="above the ideal, %")
     deviation.set(title="standard deviation of the completion time", ylabel="ms", yscale="symlog")
     percentiles.set(title="99th percentile (dotted: 75th)", ylabel="above the ideal, %")
@@ -114,5 +115,6 @@ def _svg(figure: Figure) -> bytes:
     out = BytesIO()
     # Without a date, and with fixed names inside, the same figures give the same file.
     with mpl.rc_context({"svg.hashsalt": "endhost", "svg.fonttype": "none"}):
-        FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None})
+        canvas: Any = FigureCanvasSVG(figure)
+        canvas.print_svg(out, metadata={"Date": None, "Creator": None})
     return out.getvalue()

@@ -2,6 +2,7 @@
 """A transfer whose booked rate changes: down for background traffic on the link, and up again behind it."""
 
 import time
+from typing import Any
 
 from broker.core.units import format_time, parse_time, volume_of
 from tests.experiments.endhost.analysis import change_us
@@ -45,7 +46,9 @@ def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     return _steps(stage, flow, transfer, mechanism, rtt_us, repetition, fault)
 
 
-def _steps(stage: Stage, flow: Flow, transfer: dict, mechanism: str, rtt_us: int, repetition: int, fault: str | None) -> Steps:
+def _steps(
+    stage: Stage, flow: Flow, transfer: dict[str, Any], mechanism: str, rtt_us: int, repetition: int, fault: str | None
+) -> Steps:
     booked = [(parse_time(s["begin"]), parse_time(s["end"]), s["rate_bps"]) for s in transfer["plan"]["segments"]]
     counts = stage.trace.offered(stage.lab.host(flow.source).address, booked[0][0], flow.size)
     last = counts[-2].at_us

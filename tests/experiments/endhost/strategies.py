@@ -84,6 +84,11 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
 # -- beginning ----------------------------------------------------------------------------------------------------------------------
 
 
+def _said(mover: subprocess.Popen[str]) -> str:
+    assert mover.stdout is not None
+    return mover.stdout.readline()
+
+
 def _plain(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) -> Any:
     """IFS: two movers without a booking."""
     flows, receivers, senders, digests = [], [], [], []
@@ -97,20 +102,21 @@ def _plain(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) 
         senders.append(_mover(stage, source, "send", where, file.path, receivers[-1]))
         flows.append(Flow(source, sink, size, watch))
     for sender in senders:
-        assert sender.stdout.readline() == "ready\n"
+        assert _said(sender) == "ready\n"
     # After a pause, as the agents': a window that handshakes have opened is closed again.
     begin_us = time.time_ns() // 1000 + 200_000
     for sender in senders:
+        assert sender.stdin is not None
         sender.stdin.write(f"{begin_us}\n")
         sender.stdin.flush()
 
     def finish() -> None:
         for receiver, sender, digest in zip(receivers, senders, digests, strict=True):
-            assert receiver.stdout.readline() == f"{digest}\n"
+            assert _said(receiver) == f"{digest}\n"
             assert (receiver.wait(20), sender.wait(20)) == (0, 0)
-            for mover in (receiver, sender):
-                mover.stdin.close()
-                mover.stdout.close()
+            for pipe in (receiver.stdin, receiver.stdout, sender.stdin, sender.stdout):
+                assert pipe is not None
+                pipe.close()
         stage.clear()
 
     return begin_us, flows, [0] * len(flows), finish
@@ -143,7 +149,7 @@ def _vifi(stage: Stage, strategy: Strategy, rtt_us: int, sizes: Sequence[int]) -
     begin_us = _forget(stage, rtt_us)
     (first, second), (small, large) = PAIRS, sizes
     # Both are released at once (section 3.1): the second could begin as soon as the first one ends.
-    asked = {"planner": "vifi", "rate_max_bps": payload_bps(), "not_before": format_time(begin_us)}
+    asked: dict[str, Any] = {"planner": "vifi", "rate_max_bps": payload_bps(), "not_before": format_time(begin_us)}
     leader = stage.submit(*first, small, **asked)
     check(leader, begin_us, [payload_bps()])
     follower = stage.submit(*second, large, **asked, after=leader["id"], signal={"kind": strategy.signal})
