@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandwidthbroker/agents/internal/local"
+	"bandwidthbroker/agents/internal/mechanism"
 	"bandwidthbroker/agents/internal/wrap"
 )
 
@@ -99,7 +100,7 @@ func supervise(cmd *cobra.Command, transfer, stateDir string, choice wrap.Choice
 	}()
 	options := wrap.Options{
 		Command: args, Shim: []string{"bwb-agent", shimName}, Choice: choice, Client: client, Signals: signals, Messages: cmd.ErrOrStderr(),
-		Limiter: wrap.NewPacing,
+		Limiter: mechanism.NewPacing,
 	}
 	if !quiet && isTerminal(os.Stderr) {
 		options.Status = os.Stderr

@@ -8,12 +8,13 @@ import (
 	"bandwidthbroker/agents/internal/flows"
 	"bandwidthbroker/agents/internal/local"
 	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/pacing"
 )
 
 // held are the connections of a command that the daemon holds for its supervisor, because the mechanism needs a privilege
 // or looks at the host. They were handed over as descriptors. It belongs to the goroutine of one conversation.
 type held struct {
-	limiter mechanism.Limiter
+	limiter pacing.Limiter
 	sockets map[uint64]addressed
 }
 
@@ -23,7 +24,7 @@ type addressed struct {
 	to netip.AddrPort
 }
 
-// Remote implements mechanism.Socket.
+// Remote implements pacing.Socket.
 func (a addressed) Remote() netip.AddrPort {
 	if remote := a.Socket.Remote(); remote.IsValid() && remote.Port() != 0 {
 		return remote

@@ -19,17 +19,17 @@ var rules = []struct {
 	mayNot      []string // of the standard library
 }{
 	{"internal/schedule", "a schedule is arithmetic on a function of time, tested against its definition: no clock, no I/O", nil, []string{"time", "os", "net"}},
-	{"internal/pacer", "the pace is decided with time as an argument, tested without a sleep: no clock, no I/O", []string{"internal/schedule"}, []string{"time", "os", "net"}},
+	{"internal/pacing", "the pace is decided with time and counts as arguments, tested without a sleep: no clock, no I/O", []string{"internal/schedule"}, []string{"time", "os", "net"}},
 	{"internal/datachannel", "frames are bytes in, bytes out, so that they can be fuzzed and reused: no connections", nil, []string{"net"}},
 	{"internal/served", "what touches files for strangers stays small enough to read at once", []string{"internal/failure", "golang.org/x/sys/unix"}, []string{"net"}},
 	{"internal/spool", "reports outlive everything else", []string{"internal/atomicfile", "internal/brokerapi"}, nil},
 	{"internal/mover", "transfers go on without the broker: the mover must not be able to call it", []string{
-		"internal/schedule", "internal/pacer", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
+		"internal/schedule", "internal/pacing", "internal/datachannel", "internal/served", "internal/failure", "internal/tcpsock", "internal/tlsid",
 		"internal/agentstate", "internal/atomicfile", "internal/brokerapi", "internal/signal", "internal/signalport", "golang.org/x/sys/unix",
 		"internal/mechanism", "internal/wirerate",
 	}, []string{"net/http"}},
 	{"internal/mechanism", "it holds sockets, of whoever; what it needs of traffic control is given to it, so that a sender does not reach netlink", []string{
-		"internal/pacer", "internal/schedule", "internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
+		"internal/pacing", "internal/schedule", "internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
 	}, []string{"net", "net/http"}},
 	{"internal/tcpsock", "options of sockets: it knows no transfers", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
 	{"internal/signal", "who may send is decided with time and randomness as arguments, explored without a sleep: no clock, no I/O", nil, []string{"time", "os", "net", "crypto/rand"}},
@@ -47,12 +47,11 @@ var rules = []struct {
 	{"internal/doctor", "it reads and changes nothing, and is of use where no agent is: no transfers, no broker", []string{
 		"internal/clock", "internal/tclinux", "internal/wirerate", "golang.org/x/sys/unix",
 	}, []string{"net", "net/http"}},
-	{"internal/share", "what each connection gets is decided with time and counts as arguments, tested without a sleep: no clock, no I/O", []string{"internal/schedule"}, []string{"time", "os", "net"}},
 	{"internal/flows", "it holds sockets of other processes and knows no transfers, no broker", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
 	{"internal/local", "a command's supervisor must not be able to call the broker: the daemon speaks for it", []string{"golang.org/x/sys/unix"}, []string{"net/http"}},
 	{"internal/wrap", "a command of somebody is supervised without the agent's credentials: no broker, no state folder but its socket", []string{
-		"internal/flows", "internal/local", "internal/mechanism", "internal/pacer", "internal/schedule", "internal/share", "internal/failure",
-		"internal/tcpsock", "internal/wirerate", "golang.org/x/sys/unix",
+		"internal/flows", "internal/local", "internal/pacing", "internal/schedule", "internal/failure",
+		"internal/tcpsock", "golang.org/x/sys/unix",
 	}, []string{"net/http"}},
 	{"internal/brokerapi", "types and checks only: who knows the contract cannot call the broker", nil, []string{"net/http"}},
 }

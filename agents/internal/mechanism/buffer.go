@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
@@ -21,10 +22,11 @@ type buffer struct {
 	rateBps int64
 	clamps  []*clamp
 	at      int64
+	tsoLog  int // see pacing.Burst
 }
 
 type clamp struct {
-	socket Socket
+	socket pacing.Socket
 	share
 	factor float64 // window = factor x rate x RTT
 	sent   uint64  // bytes, when last looked at
@@ -37,15 +39,13 @@ type clamp struct {
 // late is by how much a writer may be woken too late for the window to stay full.
 const late int64 = 5_000 // µs
 
-func newBuffer(Means, string) Limiter { return &buffer{} }
+func newBuffer(Means, string) pacing.Limiter { return &buffer{tsoLog: tcpsock.TSORoundTripLog()} }
 
-func (b *buffer) Name() Name { return Window }
-
-func (b *buffer) index(s Socket) int {
+func (b *buffer) index(s pacing.Socket) int {
 	return slices.IndexFunc(b.clamps, func(c *clamp) bool { return c.socket == s })
 }
 
-func (b *buffer) Attach(s Socket) error {
+func (b *buffer) Attach(s pacing.Socket) error {
 	if b.index(s) >= 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (b *buffer) Attach(s Socket) error {
 	return b.apply()
 }
 
-func (b *buffer) Detach(s Socket) {
+func (b *buffer) Detach(s pacing.Socket) {
 	if i := b.index(s); i >= 0 {
 		b.clamps = slices.Delete(b.clamps, i, i+1)
 		_ = b.apply()
@@ -113,12 +113,12 @@ func (b *buffer) apply() error {
 	divide(b.rateBps, shares)
 	var failures []error
 	for _, c := range b.clamps {
-		failures = append(failures, c.apply())
+		failures = append(failures, c.apply(b.tsoLog))
 	}
 	return errors.Join(failures...)
 }
 
-func (c *clamp) apply() error {
+func (c *clamp) apply(tsoLog int) error {
 	return withFD(c.socket, func(fd int) error {
 		info, err := tcpsock.Info(fd)
 		if err != nil {
@@ -126,7 +126,7 @@ func (c *clamp) apply() error {
 		}
 		net := c.rateBps
 		if net == 0 {
-			net = leastBps(info) // what leaves at less keeps the kernel from sending long after the rate is raised
+			net = leastBps(info, tsoLog) // what leaves at less keeps the kernel from sending long after the rate is raised
 		}
 		if net != c.net {
 			if _, err := tcpsock.SetPacingRate(fd, net); err != nil {

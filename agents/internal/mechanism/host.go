@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bandwidthbroker/agents/internal/pacing"
 )
 
 // Host is what this host can do, found out once at start, and what it prefers.
@@ -92,7 +94,7 @@ func (h *Host) usable(name Name) (reason string, ok bool) {
 }
 
 // Own makes the limiter for this process's own sockets of a transfer; it may be a SendWindow. The error is an *Unavailable.
-func (h *Host) Own(asked Name, transfer string) (Limiter, error) {
+func (h *Host) Own(asked Name, transfer string) (pacing.Limiter, error) {
 	name, err := h.Choose(asked)
 	if err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func (h *Host) Own(asked Name, transfer string) (Limiter, error) {
 }
 
 // Foreign makes the limiter for sockets of another process, which writes when it likes. The error is an *Unavailable.
-func (h *Host) Foreign(asked Name, transfer string) (Limiter, error) {
+func (h *Host) Foreign(asked Name, transfer string) (pacing.Limiter, error) {
 	name, err := h.Choose(asked)
 	if err != nil {
 		return nil, err

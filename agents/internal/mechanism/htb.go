@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/tcpsock"
 	"bandwidthbroker/agents/internal/wirerate"
 )
@@ -35,13 +36,13 @@ type htb struct {
 	transfer string
 	rateBps  int64
 	heldBps  int64 // as the kernel said at the last look; 0 before the first
-	sockets  []Socket
+	sockets  []pacing.Socket
 	framing  wirerate.Framing
 	priority uint32
 	lookAt   int64 // µs, of the next look at what the kernel holds
 }
 
-func newHTB(means Means, transfer string) Limiter {
+func newHTB(means Means, transfer string) pacing.Limiter {
 	return &htb{classes: means.Classes, transfer: transfer}
 }
 
@@ -52,9 +53,7 @@ func probeHTB(means Means) error {
 	return means.NoClasses
 }
 
-func (h *htb) Name() Name { return HTB }
-
-func (h *htb) Attach(s Socket) error {
+func (h *htb) Attach(s pacing.Socket) error {
 	if slices.Contains(h.sockets, s) {
 		return nil
 	}
@@ -75,9 +74,9 @@ func (h *htb) Attach(s Socket) error {
 }
 
 // Detach takes the class off the socket: its number may be another transfer's later.
-func (h *htb) Detach(s Socket) {
+func (h *htb) Detach(s pacing.Socket) {
 	_ = withFD(s, func(fd int) error { return tcpsock.SetPriority(fd, 0) }) // a closed socket has none
-	h.sockets = slices.DeleteFunc(h.sockets, func(t Socket) bool { return t == s })
+	h.sockets = slices.DeleteFunc(h.sockets, func(t pacing.Socket) bool { return t == s })
 	if len(h.sockets) == 0 {
 		h.heldBps = 0
 	}
@@ -113,7 +112,7 @@ func (h *htb) apply() (int64, error) {
 }
 
 // frame takes the framing of a socket: of several the one with the largest segments, whose headers are the smallest part.
-func (h *htb) frame(s Socket) error {
+func (h *htb) frame(s pacing.Socket) error {
 	to := s.Remote().Addr()
 	header, err := h.classes.LinkHeader(to)
 	if err != nil {

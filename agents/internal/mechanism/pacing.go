@@ -9,22 +9,26 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
-// pacing holds sockets by SO_MAX_PACING_RATE: the kernel gives every packet its time (RR-6205, section 2.1.4, "packet
+// pacedSockets holds sockets by SO_MAX_PACING_RATE: the kernel gives every packet its time (RR-6205, section 2.1.4, "packet
 // clock"). It counts payload. Several sockets share the rate.
-type pacing struct {
-	name    Name
-	rateBps int64
+type pacedSockets struct {
+	rateBps int64 // unset: sockets stay as they are
 	streams []*stream
 	at      int64 // of the last Balance, µs; 0 before the first
-	allowed func(Socket) error
+	allowed func(pacing.Socket) error
+	tsoLog  int // see pacing.Burst
 }
+
+// unset is the rate of a limiter that has not been told one.
+const unset int64 = -1
 
 // stream is one socket of several.
 type stream struct {
-	socket Socket
+	socket pacing.Socket
 	share
 	sent    uint64 // bytes, when last looked at
 	heldBps int64  // as the kernel said; -1 before it was asked
@@ -33,10 +37,14 @@ type stream struct {
 // Pacing is SO_MAX_PACING_RATE: every packet has its time. It needs no privilege and no qdisc.
 const Pacing Name = "pacing"
 
-// NewPacing makes the limiter that needs neither privileges nor a qdisc.
-func NewPacing() Limiter { return &pacing{name: Pacing} }
+// NewPacing makes the limiter that needs neither privileges nor a qdisc. It leaves sockets as they are until it is told a
+// rate: a low one for an instant would set a timer in the kernel that a later rate does not shorten.
+func NewPacing() pacing.Limiter {
+	return &pacedSockets{rateBps: unset, tsoLog: tcpsock.TSORoundTripLog()}
+}
 
-func ownPacing(Means, string) Limiter { return NewPacing() }
+// newPacing holds its sockets to the least that the kernel can until it is told a rate.
+func newPacing(Means, string) pacing.Limiter { return &pacedSockets{tsoLog: tcpsock.TSORoundTripLog()} }
 
 // probePacing sets a rate beyond 32 bits and reads it back.
 func probePacing(Means) error {
@@ -55,10 +63,8 @@ func probePacing(Means) error {
 	})
 }
 
-func (p *pacing) Name() Name { return p.name }
-
 // Attach makes room before it lets the new socket in, so that the sum is never above the rate.
-func (p *pacing) Attach(s Socket) error {
+func (p *pacedSockets) Attach(s pacing.Socket) error {
 	if p.index(s) >= 0 {
 		return nil
 	}
@@ -68,7 +74,7 @@ func (p *pacing) Attach(s Socket) error {
 		}
 	}
 	made := &stream{socket: s, heldBps: -1}
-	if err := inspect(s, func(info *unix.TCPInfo) { made.sent, made.leastBps = info.Bytes_sent, leastBps(info) }); err != nil {
+	if err := inspect(s, func(info *unix.TCPInfo) { made.sent, made.leastBps = info.Bytes_sent, leastBps(info, p.tsoLog) }); err != nil {
 		return err
 	}
 	p.streams = append(p.streams, made)
@@ -79,24 +85,24 @@ func (p *pacing) Attach(s Socket) error {
 	return nil
 }
 
-func (p *pacing) Detach(s Socket) {
+func (p *pacedSockets) Detach(s pacing.Socket) {
 	if i := p.index(s); i >= 0 {
 		p.streams = slices.Delete(p.streams, i, i+1)
 		_, _ = p.apply()
 	}
 }
 
-func (p *pacing) index(s Socket) int {
+func (p *pacedSockets) index(s pacing.Socket) int {
 	return slices.IndexFunc(p.streams, func(t *stream) bool { return t.socket == s })
 }
 
-func (p *pacing) SetRate(rateBps int64) (int64, error) {
+func (p *pacedSockets) SetRate(rateBps int64) (int64, error) {
 	p.rateBps = rateBps
 	return p.apply()
 }
 
 // Balance moves what is not used to where it is.
-func (p *pacing) Balance(now int64) error {
+func (p *pacedSockets) Balance(now int64) error {
 	before := p.at
 	p.at = now
 	if len(p.streams) < 2 {
@@ -107,7 +113,7 @@ func (p *pacing) Balance(now int64) error {
 			if sent := info.Bytes_sent; before != 0 && now > before {
 				t.saw(int64(sent-min(t.sent, sent)), now-before)
 			}
-			t.sent, t.leastBps = info.Bytes_sent, leastBps(info)
+			t.sent, t.leastBps = info.Bytes_sent, leastBps(info, p.tsoLog)
 		})
 		if err != nil {
 			return err
@@ -118,9 +124,9 @@ func (p *pacing) Balance(now int64) error {
 }
 
 // apply tells the kernel of changed shares, the smaller ones first.
-func (p *pacing) apply() (held int64, err error) {
-	if len(p.streams) == 0 {
-		return p.rateBps, nil
+func (p *pacedSockets) apply() (held int64, err error) {
+	if len(p.streams) == 0 || p.rateBps == unset {
+		return max(p.rateBps, 0), nil
 	}
 	shares := make([]*share, len(p.streams))
 	for i, t := range p.streams {
@@ -160,7 +166,7 @@ func (t *stream) set(rateBps int64) error {
 }
 
 // Close lets the sockets go as fast as they like: what holds them now is somebody else's business.
-func (p *pacing) Close() error {
+func (p *pacedSockets) Close() error {
 	for _, t := range p.streams {
 		_ = withFD(t.socket, tcpsock.ClearPacingRate) // a closed socket needs nothing
 	}
@@ -170,14 +176,12 @@ func (p *pacing) Close() error {
 
 // leastBps is the smallest rate that is worth setting. What has left at a low rate keeps the kernel from sending for as
 // long as it takes at that rate, also when the rate is raised: no longer than half a second.
-func leastBps(info *unix.TCPInfo) int64 {
-	mss := int64(max(info.Snd_mss, 536))
-	atOnce := max(2*mss, burst>>min(info.Min_rtt>>9, 30)) // net.ipv4.tcp_tso_rtt_log is 9
-	return atOnce * 8 * 2
+func leastBps(info *unix.TCPInfo, tsoLog int) int64 {
+	return 2 * 8 * pacing.Burst(int64(max(info.Snd_mss, 536)), int64(info.Min_rtt), tsoLog)
 }
 
 // withFD calls f with a socket's descriptor.
-func withFD(s Socket, f func(fd int) error) error {
+func withFD(s pacing.Socket, f func(fd int) error) error {
 	var failed error
 	if err := s.Control(func(fd uintptr) { failed = f(int(fd)) }); err != nil {
 		return err
@@ -186,7 +190,7 @@ func withFD(s Socket, f func(fd int) error) error {
 }
 
 // inspect calls f with what the kernel tells of a connection.
-func inspect(s Socket, f func(*unix.TCPInfo)) error {
+func inspect(s pacing.Socket, f func(*unix.TCPInfo)) error {
 	return withFD(s, func(fd int) error {
 		info, err := tcpsock.Info(fd)
 		if err == nil {

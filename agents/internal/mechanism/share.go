@@ -2,10 +2,14 @@
 
 package mechanism
 
-import "bandwidthbroker/agents/internal/schedule"
+import (
+	"bandwidthbroker/agents/internal/pacing"
+	"bandwidthbroker/agents/internal/schedule"
+)
 
 // share is one stream's part of a transfer's rate. Shares are equal as long as every stream uses its own; what a stream
 // leaves unused for some tens of milliseconds goes to the others, and comes back as soon as it uses what it has left.
+// Unlike pacing.Stream it is not asked of the kernel, and the sum of the shares is never above the rate: see pacing.Split.
 type share struct {
 	rateBps  int64 // what it may send
 	leastBps int64 // below that the kernel would hold a burst for too long
@@ -15,10 +19,8 @@ type share struct {
 }
 
 const (
-	// burst is what the kernel sends at once on a short path, whatever the rate: after it a stream is silent for as long
-	// as the rate needs for it, and is not idle.
-	burst int64 = 64 << 10
-	// idleAfter is for how long a stream may send less than its share, beside bursts.
+	// idleAfter is for how long a stream may send less than its share, beside a burst of pacing.MaxBurst: after that it is
+	// silent for as long as the rate needs for it, and is not idle.
 	idleAfter int64 = 40_000 // µs
 	// smallest is the part of an equal share that an idle stream keeps, to show that it is there again.
 	smallest int64 = 20
@@ -32,7 +34,7 @@ func (s *share) saw(sent, micros int64) {
 	if micros > 0 {
 		s.usedBps = (s.usedBps + sent*8_000_000/micros) / 2
 	}
-	bound := burst + schedule.Volume(s.rateBps, idleAfter)
+	bound := pacing.MaxBurst + schedule.Volume(s.rateBps, idleAfter)
 	s.lag = max(0, min(s.lag+could-sent, bound))
 	switch {
 	case sent >= could-could/20:
@@ -45,55 +47,18 @@ func (s *share) saw(sent, micros int64) {
 // wants is the most that is worth giving to a stream.
 func (s *share) wants(equal int64) int64 {
 	if !s.idle {
-		return most
+		return pacing.Unbounded
 	}
 	return max(s.usedBps*roomNum/roomDen, equal/smallest, min(s.leastBps, equal))
 }
 
-const most = int64(1) << 60
-
 // divide gives every stream its part of a rate: as equal as their wants allow, the sum exactly the rate.
 func divide(rateBps int64, shares []*share) {
-	n := int64(len(shares))
-	if n == 0 {
-		return
-	}
-	given := make([]int64, n)
-	left := rateBps
-	open := make([]int, n)
-	for i := range open {
-		open[i] = i
-	}
-	// Who wants less than an equal part of what is left gets what it wants, and the part grows for the others.
-	for changed := true; changed && len(open) > 0; {
-		changed = false
-		part := left / int64(len(open))
-		var still []int
-		for _, i := range open {
-			if want := shares[i].wants(rateBps / n); want < part {
-				given[i] = want
-				left -= want
-				changed = true
-			} else {
-				still = append(still, i)
-			}
-		}
-		open = still
-	}
-	// What nobody wants is kept by all: it costs nothing, and the first who wants it has it at once.
-	if len(open) == 0 {
-		for i := range shares {
-			open = append(open, i)
-		}
-	}
-	part, rest := left/int64(len(open)), left%int64(len(open))
-	for k, i := range open {
-		given[i] += part
-		if int64(k) < rest {
-			given[i]++
-		}
-	}
+	wants := make([]int64, len(shares))
 	for i, s := range shares {
-		s.rateBps = given[i]
+		wants[i] = s.wants(rateBps / int64(len(shares)))
+	}
+	for i, given := range pacing.MaxMin(rateBps, wants) {
+		shares[i].rateBps = given
 	}
 }

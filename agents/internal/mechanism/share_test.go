@@ -5,8 +5,10 @@ package mechanism
 import (
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -44,7 +46,7 @@ func TestSharesAddUpToTheRate(t *testing.T) {
 // round lets every stream send what it can (bit/s) for an interval between two looks.
 func round(rate int64, shares []*share, can ...int64) {
 	divide(rate, shares)
-	micros := BalanceEvery.Microseconds()
+	micros := pacing.BalanceEvery
 	for i, s := range shares {
 		s.saw(schedule.Volume(min(can[i], s.rateBps), micros), micros)
 	}
@@ -113,18 +115,29 @@ func TestABurstyStreamIsNotStalled(t *testing.T) {
 	slow, steady := &share{}, &share{}
 	shares := []*share{slow, steady}
 	divide(rate, shares)
-	micros := BalanceEvery.Microseconds()
+	micros := pacing.BalanceEvery
 	var saved int64
 	for i := range 200 {
 		saved += schedule.Volume(slow.rateBps, micros)
 		var sent int64
-		if saved >= burst {
-			sent, saved = burst, saved-burst
+		if saved >= pacing.MaxBurst {
+			sent, saved = pacing.MaxBurst, saved-pacing.MaxBurst
 		}
 		slow.saw(sent, micros)
 		steady.saw(schedule.Volume(steady.rateBps, micros), micros)
 		if divide(rate, shares); slow.rateBps != rate/2 {
 			t.Fatalf("look %d: it was taken for stalled and has %d bit/s", i, slow.rateBps)
+		}
+	}
+}
+
+// What has left at the smallest rate holds a raised one up for half a second at most, also on paths of about a millisecond.
+func TestTheSmallestRateBlocksForHalfASecondAtMost(t *testing.T) {
+	for _, rtt := range []uint32{50, 600, 1_000, 1_500, 20_000, 1<<32 - 1} {
+		info := &unix.TCPInfo{Snd_mss: 1448, Min_rtt: rtt}
+		burst := pacing.Burst(1448, int64(rtt), 9)
+		if took := schedule.Duration(leastBps(info, 9), burst); took > 500_000 {
+			t.Errorf("round trip %d µs: %d bytes block for %d µs", rtt, burst, took)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 
 package mechanism
 
-import "bandwidthbroker/agents/internal/pacer"
+import "bandwidthbroker/agents/internal/pacing"
 
 // Mechanism is one way to hold connections to a rate: everything that the agent knows of it.
 type Mechanism struct {
@@ -10,10 +10,10 @@ type Mechanism struct {
 	// Probe tries the mechanism out on this host; the error says why it cannot be used here.
 	Probe func(Means) error
 	// Own makes the limiter for this process's own sockets of a transfer. It may be a SendWindow.
-	Own func(means Means, transfer string) Limiter
+	Own func(means Means, transfer string) pacing.Limiter
 	// Foreign makes the limiter for sockets of another process, which writes when it likes; nil: the mechanism works in
 	// the writer alone.
-	Foreign func(means Means, transfer string) Limiter
+	Foreign func(means Means, transfer string) pacing.Limiter
 	// LookaheadUs is how far ahead of the booking its own sender may write, so that the mechanism is what shapes.
 	LookaheadUs int64
 }
@@ -24,11 +24,11 @@ type Table []Mechanism
 // Known are the mechanisms of this agent. Add one by a file that implements it and a row here. Rows name no fields on
 // purpose: then the compiler refuses a row that leaves one out.
 var Known = Table{
-	{Pacing, probePacing, ownPacing, ownPacing, pacer.Queued},
-	{HTB, probeHTB, newHTB, newHTB, pacer.Queued},
-	{FQ, probeFQ, newFQ, newFQ, pacer.Queued},
-	{Window, probeWindow, newWindow, newBuffer, pacer.Clocked},
-	{Userland, probeUserland, newUserland, nil, pacer.Immediate},
+	{Pacing, probePacing, newPacing, newPacing, pacing.Queued},
+	{HTB, probeHTB, newHTB, newHTB, pacing.Queued},
+	{FQ, probeFQ, newFQ, newFQ, pacing.Queued},
+	{Window, probeWindow, newWindow, newBuffer, pacing.Clocked},
+	{Userland, probeUserland, newUserland, nil, pacing.Immediate},
 }
 
 // Names of the mechanisms, in the table's order.

@@ -4,6 +4,7 @@ package mechanism_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"regexp"
@@ -14,14 +15,19 @@ import (
 
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/pacing"
 )
 
 // able has every means that a mechanism may ask for.
 var able = mechanism.Means{Classes: &classes{}, FQ: func(netip.Addr) error { return nil }}
 
-// Every row that this host finds usable makes limiters of its own name: none becomes another one silently.
+// Every row that this host finds usable makes its own limiters: none becomes another one silently.
 func TestEveryRowIsImplemented(t *testing.T) {
 	host := mechanism.Known.Probe([]mechanism.Name{mechanism.Pacing}, able)
+	types := map[mechanism.Name][2]string{
+		"pacing": {"*mechanism.pacedSockets", "*mechanism.pacedSockets"}, "htb": {"*mechanism.htb", "*mechanism.htb"},
+		"fq": {"*mechanism.pacedSockets", "*mechanism.pacedSockets"}, "window": {"*mechanism.window", "*mechanism.buffer"}, "userland": {"mechanism.userland"},
+	}
 	for i, m := range mechanism.Known {
 		if m.Name == "" || slices.Index(mechanism.Known.Names(), m.Name) != i {
 			t.Errorf("row %d: name %q is empty or stands twice", i, m.Name)
@@ -34,14 +40,14 @@ func TestEveryRowIsImplemented(t *testing.T) {
 			t.Logf("NOT SHOWN that %s can be used on a host that has everything: %v", m.Name, err)
 			continue
 		}
-		if l, err := host.Own(m.Name, "tr_1"); err != nil || l.Name() != m.Name {
-			t.Errorf("%s: own sockets are held by %v, %v", m.Name, l, err)
+		if l, err := host.Own(m.Name, "tr_1"); err != nil || fmt.Sprintf("%T", l) != types[m.Name][0] {
+			t.Errorf("%s: own sockets are held by %T, %v", m.Name, l, err)
 		}
 		if m.Foreign == nil {
 			continue
 		}
-		if l, err := host.Foreign(m.Name, "tr_1"); err != nil || l.Name() != m.Name {
-			t.Errorf("%s: foreign sockets are held by %v, %v", m.Name, l, err)
+		if l, err := host.Foreign(m.Name, "tr_1"); err != nil || fmt.Sprintf("%T", l) != types[m.Name][1] {
+			t.Errorf("%s: foreign sockets are held by %T, %v", m.Name, l, err)
 		}
 	}
 }
@@ -68,13 +74,11 @@ func TestTheTableHasTheMechanismsOfTheContract(t *testing.T) {
 }
 
 // slow is a mechanism that exists in this test alone.
-type slow struct{ mechanism.Limiter }
+type slow struct{ pacing.Limiter }
 
 const slowName mechanism.Name = "slow"
 
-func (slow) Name() mechanism.Name { return slowName }
-
-func newSlow(mechanism.Means, string) mechanism.Limiter { return slow{mechanism.NewPacing()} }
+func newSlow(mechanism.Means, string) pacing.Limiter { return slow{mechanism.NewPacing()} }
 
 // What one row adds is probed, shown, chosen by preference and by name, and used; package mover sends by it in TestAMechanismIsOneRow.
 func TestAMechanismIsOneRow(t *testing.T) {
@@ -86,7 +90,7 @@ func TestAMechanismIsOneRow(t *testing.T) {
 		t.Errorf("probed %d times, %+v", probed, host.Reports())
 	}
 	for _, asked := range []mechanism.Name{"", slowName} {
-		for how, make := range map[string]func(mechanism.Name, string) (mechanism.Limiter, error){"own": host.Own, "foreign": host.Foreign} {
+		for how, make := range map[string]func(mechanism.Name, string) (pacing.Limiter, error){"own": host.Own, "foreign": host.Foreign} {
 			l, err := make(asked, "tr_1")
 			if _, ok := l.(slow); !ok || err != nil {
 				t.Errorf("%s, asked for %q: %T, %v", how, asked, l, err)
@@ -113,7 +117,7 @@ func TestNoMechanismIsUsableWithoutAnImplementation(t *testing.T) {
 			case "not usable":
 				row.Probe = func(mechanism.Means) error { return errors.New("not here") }
 			}
-			implementation := func(mechanism.Means, string) mechanism.Limiter { return named{name} }
+			implementation := func(mechanism.Means, string) pacing.Limiter { return named{name} }
 			if rapid.Bool().Draw(t, "own") {
 				row.Own = implementation
 			}
@@ -128,11 +132,11 @@ func TestNoMechanismIsUsableWithoutAnImplementation(t *testing.T) {
 				t.Fatalf("row %d: %+v", i, r)
 			}
 			own, err := host.Own(r.Name, "tr_1")
-			if r.Available != (err == nil) || (err == nil && own.Name() != r.Name) {
+			if r.Available != (err == nil) || (err == nil && own.(named).name != r.Name) {
 				t.Fatalf("%+v makes %v, %v", r, own, err)
 			}
 			foreign, err := host.Foreign(r.Name, "tr_1")
-			if (r.Available && table[i].Foreign != nil) != (err == nil) || (err == nil && foreign.Name() != r.Name) {
+			if (r.Available && table[i].Foreign != nil) != (err == nil) || (err == nil && foreign.(named).name != r.Name) {
 				t.Fatalf("%+v makes %v, %v for sockets of others", r, foreign, err)
 			}
 		}
@@ -141,9 +145,8 @@ func TestNoMechanismIsUsableWithoutAnImplementation(t *testing.T) {
 
 type named struct{ name mechanism.Name }
 
-func (n named) Name() mechanism.Name                         { return n.name }
-func (named) Attach(mechanism.Socket) error                  { return nil }
-func (named) Detach(mechanism.Socket)                        {}
+func (named) Attach(pacing.Socket) error                     { return nil }
+func (named) Detach(pacing.Socket)                           {}
 func (named) SetRate(rateBps int64) (heldBps int64, _ error) { return rateBps, nil }
 func (named) Balance(int64) error                            { return nil }
 func (named) Close() error                                   { return nil }

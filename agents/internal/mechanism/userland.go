@@ -2,24 +2,25 @@
 
 package mechanism
 
-import "bandwidthbroker/agents/internal/tcpsock"
+import (
+	"bandwidthbroker/agents/internal/pacing"
+	"bandwidthbroker/agents/internal/tcpsock"
+)
 
 // Userland is a token bucket in the sender's own process.
 const Userland Name = "userland"
 
-// userland leaves everything to the token bucket in the sender (package pacer): the kernel sends what it is given at once
+// userland leaves everything to the token bucket in the sender (package pacing): the kernel sends what it is given at once
 // (RR-6205, section 2.1.1, "userland timer").
 type userland struct{}
 
-func newUserland(Means, string) Limiter { return userland{} }
+func newUserland(Means, string) pacing.Limiter { return userland{} }
 
 func probeUserland(Means) error { return nil }
 
-func (userland) Name() Name { return Userland }
+func (userland) Attach(s pacing.Socket) error { return withFD(s, tcpsock.ClearPacingRate) }
 
-func (userland) Attach(s Socket) error { return withFD(s, tcpsock.ClearPacingRate) }
-
-func (userland) Detach(Socket) {}
+func (userland) Detach(pacing.Socket) {}
 
 func (userland) SetRate(rateBps int64) (int64, error) { return rateBps, nil }
 

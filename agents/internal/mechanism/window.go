@@ -5,13 +5,14 @@ package mechanism
 import (
 	"golang.org/x/sys/unix"
 
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
 
 // Window lets no more be in flight than rate x round-trip time.
 const Window Name = "window"
 
-// SendWindow is a Limiter that holds its own process's writer back instead of the kernel.
+// SendWindow is a pacing.Limiter that holds its own process's writer back instead of the kernel.
 type SendWindow interface {
 	// Room is how many bytes may follow what was written at an instant (µs), and when to ask again if they are too few.
 	Room(now int64, b Budget) (bytes, askAt int64, err error)
@@ -30,11 +31,11 @@ type Budget struct {
 // writes; the kernel sends them at once. What a round trip costs beside the smoothed RTT (delayed acknowledgements, our own
 // waking up) is found by a controller, which keeps the account of the booking half used.
 type window struct {
-	socket  Socket
+	socket  pacing.Socket
 	control control
 }
 
-func newWindow(Means, string) Limiter { return &window{} }
+func newWindow(Means, string) pacing.Limiter { return &window{} }
 
 // probeWindow: acknowledgements must be counted by the kernel.
 func probeWindow(Means) error {
@@ -47,10 +48,8 @@ func probeWindow(Means) error {
 	})
 }
 
-func (w *window) Name() Name { return Window }
-
 // Attach takes one socket: what is in flight on several cannot be held by one writer.
-func (w *window) Attach(s Socket) error {
+func (w *window) Attach(s pacing.Socket) error {
 	if w.socket == s {
 		return nil
 	}
@@ -61,7 +60,7 @@ func (w *window) Attach(s Socket) error {
 	return withFD(s, tcpsock.ClearPacingRate)
 }
 
-func (w *window) Detach(s Socket) {
+func (w *window) Detach(s pacing.Socket) {
 	if w.socket == s {
 		w.socket = nil
 	}

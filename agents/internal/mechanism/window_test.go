@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -44,7 +44,7 @@ func (w *wire) until(now int64) {
 func TestTheWindowMeetsTheBooking(t *testing.T) {
 	for _, rtt := range []int64{100, 1_000, 10_000, 100_000} {
 		for _, rate := range []int64{20_000_000, 300_000_000, 1_000_000_000} {
-			if schedule.Volume(rate, rtt) < 2*pacer.Ethernet {
+			if schedule.Volume(rate, rtt) < 2*pacing.Ethernet {
 				continue // less than two packets in flight: nothing to clock by
 			}
 			for _, wakes := range []int64{60, 150, 400} {
@@ -73,7 +73,7 @@ func TestTheWindowFollowsAHostThatIsBusyNowAndThen(t *testing.T) {
 	}
 }
 
-func budget(p *pacer.Pacer, now int64, d pacer.Decision) Budget {
+func budget(p *pacing.Pacer, now int64, d pacing.Decision) Budget {
 	return Budget{d.RateBps, d.InHand, d.Ahead, func(micros int64) int64 { return p.Lately(now, micros) }}
 }
 
@@ -83,7 +83,7 @@ func segment(t *testing.T, rtt, rate int64, wakes func(now int64) int64) {
 		{Begin: begin, End: begin + 2_000_000, RateBps: rate}, {Begin: begin + 2_000_000, End: begin + 4_000_000, RateBps: rate / 2},
 	})
 	w := &wire{rtt: rtt, jitter: rtt / 10, smoothed: rtt, random: rand.New(rand.NewPCG(1, uint64(rtt)))}
-	p := pacer.Start(0, booked, 1_000, 0, pacer.Style{Lookahead: pacer.Clocked, Packet: pacer.Ethernet})
+	p := pacing.NewPacer(0, booked, 1_000, 0, pacing.Style{Lookahead: pacing.Clocked, Packet: pacing.Ethernet})
 	var c control
 	var wrote, largest int64
 	carried := map[int64]int64{}
@@ -99,13 +99,13 @@ func segment(t *testing.T, rtt, rate int64, wakes func(now int64) int64) {
 		if now < begin+2_000_000 {
 			carried[-1] = wrote
 		}
-		room := c.size(now, w.smoothed, pacer.Ethernet, budget(p, now, d)) - w.flight
+		room := c.size(now, w.smoothed, pacing.Ethernet, budget(p, now, d)) - w.flight
 		n := min(d.Write, d.Quantum, room)
 		asked++
-		if d.Write > 0 && n < min(2*pacer.Ethernet, d.Quantum) {
+		if d.Write > 0 && n < min(2*pacing.Ethernet, d.Quantum) {
 			held++
 		}
-		if d.Write == 0 || n < min(2*pacer.Ethernet, d.Quantum) {
+		if d.Write == 0 || n < min(2*pacing.Ethernet, d.Quantum) {
 			now += askAfter(rtt) + w.random.Int64N(wakes(now))
 			continue
 		}
@@ -135,7 +135,7 @@ func TestTheWindowStaysBounded(t *testing.T) {
 	nominal := float64(lately(10_000 + waking))
 	for _, inHand := range []int64{1 << 40, -(1 << 40)} {
 		for now := int64(1); now < 60_000_000; now += 10_000 {
-			got := float64(c.size(now, 10_000, pacer.Ethernet, Budget{rate, inHand, 250_000, lately}))
+			got := float64(c.size(now, 10_000, pacing.Ethernet, Budget{rate, inHand, 250_000, lately}))
 			if got > nominal*largest+1 || got < nominal*least-1 {
 				t.Fatalf("%.0f bytes, rate x RTT is %.0f", got, nominal)
 			}

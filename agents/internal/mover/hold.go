@@ -8,7 +8,7 @@ import (
 
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/mechanism"
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -17,7 +17,7 @@ type Mechanisms interface {
 	// Candidates are the mechanisms to try, the best first.
 	Candidates(asked mechanism.Name) ([]mechanism.Name, error)
 	// Own makes the limiter for this process's own sockets.
-	Own(name mechanism.Name, transfer string) (mechanism.Limiter, error)
+	Own(name mechanism.Name, transfer string) (pacing.Limiter, error)
 	// LookaheadUs is how far ahead of the booking a sender may write that a mechanism holds.
 	LookaheadUs(name mechanism.Name) int64
 }
@@ -34,14 +34,14 @@ func (t *transmission) holdBy(asked mechanism.Name) error {
 	}
 	var refusals []error
 	for _, name := range names {
-		if t.limiter != nil && t.limiter.Name() == name {
+		if t.limiter != nil && t.holder == name {
 			t.asked = asked
 			return nil
 		}
 		made, err := t.begin(name)
 		if err == nil {
 			t.letGo()
-			t.limiter, t.asked = made, asked
+			t.limiter, t.holder, t.asked = made, name, asked
 			t.log.Debug("mechanism", "name", name)
 			return nil
 		}
@@ -51,7 +51,7 @@ func (t *transmission) holdBy(asked mechanism.Name) error {
 }
 
 // begin lets one more mechanism hold the connection.
-func (t *transmission) begin(name mechanism.Name) (mechanism.Limiter, error) {
+func (t *transmission) begin(name mechanism.Name) (pacing.Limiter, error) {
 	made, err := t.mechanisms.Own(name, t.orders.Transfer)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (t *transmission) letGo() {
 	}
 	t.limiter.Detach(t.link.tcp)
 	if err := t.limiter.Close(); err != nil {
-		t.log.Warn("mechanism not undone", "name", t.limiter.Name(), "error", err)
+		t.log.Warn("mechanism not undone", "name", t.holder, "error", err)
 	}
 	t.limiter = nil
 }
@@ -106,8 +106,8 @@ func unavailable(err error) error {
 const jumbo int64 = 8_948
 
 // style is how far the account may run ahead so that it is the mechanism that shapes.
-func (t *transmission) style() pacer.Style {
-	s := pacer.Style{Lookahead: t.mechanisms.LookaheadUs(t.limiter.Name()), Packet: pacer.Ethernet}
+func (t *transmission) style() pacing.Style {
+	s := pacing.Style{Lookahead: t.mechanisms.LookaheadUs(t.holder), Packet: pacing.Ethernet}
 	if info, err := t.link.tcp.Info(); err == nil && info.Snd_mss > 0 {
 		s.Packet = min(int64(info.Snd_mss), jumbo)
 	}

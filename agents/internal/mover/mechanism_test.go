@@ -13,6 +13,7 @@ import (
 
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/mechanism"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -71,11 +72,11 @@ type counted struct {
 }
 
 type countedLimiter struct {
-	mechanism.Limiter
+	pacing.Limiter
 	closed *atomic.Int32
 }
 
-func (c *counted) Own(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+func (c *counted) Own(name mechanism.Name, transfer string) (pacing.Limiter, error) {
 	l, err := c.Host.Own(name, transfer)
 	c.made.Add(1)
 	return countedLimiter{l, &c.closed}, err
@@ -93,12 +94,12 @@ type first struct {
 }
 
 type firstLimiter struct {
-	mechanism.Limiter
+	pacing.Limiter
 	asked int64
 	rate  *atomic.Int64
 }
 
-func (f *first) Own(name mechanism.Name, transfer string) (mechanism.Limiter, error) {
+func (f *first) Own(name mechanism.Name, transfer string) (pacing.Limiter, error) {
 	l, err := f.Host.Own(name, transfer)
 	return &firstLimiter{Limiter: l, rate: &f.rate}, err
 }
@@ -108,7 +109,7 @@ func (l *firstLimiter) SetRate(rateBps int64) (int64, error) {
 	return l.Limiter.SetRate(rateBps)
 }
 
-func (l *firstLimiter) Attach(s mechanism.Socket) error {
+func (l *firstLimiter) Attach(s pacing.Socket) error {
 	l.rate.Store(l.asked)
 	return l.Limiter.Attach(s)
 }
@@ -190,7 +191,7 @@ func TestAMechanismIsOneRow(t *testing.T) {
 	var used atomic.Int32
 	row := mechanism.Mechanism{
 		Name: "slow", Probe: func(mechanism.Means) error { return nil },
-		Own:         func(mechanism.Means, string) mechanism.Limiter { used.Add(1); return slow{mechanism.NewPacing()} },
+		Own:         func(mechanism.Means, string) pacing.Limiter { used.Add(1); return mechanism.NewPacing() },
 		LookaheadUs: 10_000,
 	}
 	p := newPair(t, 500_000)
@@ -203,10 +204,6 @@ func TestAMechanismIsOneRow(t *testing.T) {
 		t.Errorf("%d limiters of it were made", used.Load())
 	}
 }
-
-type slow struct{ mechanism.Limiter }
-
-func (slow) Name() mechanism.Name { return "slow" }
 
 func TestAMechanismThatTheHostLacks(t *testing.T) {
 	for name, host := range map[string]Mechanisms{"probed": everything(), "nothing known": nil} {

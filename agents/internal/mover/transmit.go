@@ -14,7 +14,7 @@ import (
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/datachannel"
 	"bandwidthbroker/agents/internal/mechanism"
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/signal"
 )
@@ -30,8 +30,9 @@ type transmission struct {
 	pass      Pass    // of the gate
 	goesOn    bool    // at its last rate, beyond the booked end
 	plan      schedule.Schedule
-	pacer     *pacer.Pacer
-	limiter   mechanism.Limiter
+	pacer     *pacing.Pacer
+	limiter   pacing.Limiter
+	holder    mechanism.Name // that limiter belongs to
 	asked     mechanism.Name // by the orders that limiter was chosen for
 	rate      int64          // last asked of it
 	packet    int64          // payload of a full segment
@@ -182,7 +183,7 @@ func (t *transmission) wrote(n int) {
 }
 
 // allowed is how much of what the account allows the mechanism allows too, and when to ask again if that is nothing.
-func (t *transmission) allowed(now int64, d pacer.Decision, want int64) (bytes, wakeAt int64, err error) {
+func (t *transmission) allowed(now int64, d pacing.Decision, want int64) (bytes, wakeAt int64, err error) {
 	window, holdsWriter := t.limiter.(mechanism.SendWindow)
 	if !holdsWriter || d.RateBps == 0 {
 		return d.Write, d.WakeAt, nil
@@ -274,15 +275,15 @@ func (t *transmission) follow(o *Orders, now int64) error {
 	missing := o.Volume - t.offset
 	owed := int64(0)
 	if now < t.plan.End() {
-		owed = pacer.Owed(now, t.plan, missing)
+		owed = pacing.Owed(now, t.plan, missing)
 	}
 	after := o.Fallback
 	if t.goesOn {
 		after = t.plan.RateAt(t.plan.End() - 1)
 	}
-	t.pacer = pacer.Start(now, t.plan.Then(after), t.clock.Guard(), owed, style)
+	t.pacer = pacing.NewPacer(now, t.plan.Then(after), t.clock.Guard(), owed, style)
 	t.log.Debug("follow plan", "plan_revision", o.Revision, "segments", len(o.Segments), "missing_bytes", missing, "owed_bytes", owed, "paused", o.Paused,
-		"mechanism", t.limiter.Name())
+		"mechanism", t.holder)
 	return nil
 }
 
@@ -291,11 +292,11 @@ func (t *transmission) checkShortfall(now int64) {
 		return
 	}
 	t.nextCheck = now + shortfallEvery
-	if t.plan.End()-now < pacer.NearEnd+shortfallEvery {
+	if t.plan.End()-now < pacing.NearEnd+shortfallEvery {
 		t.nextCheck = now + shortfallNear
 	}
 	missing := t.orders.Volume - t.offset
-	short := pacer.Shortfall(now, t.plan, missing) || pacer.EndsShort(now, t.plan, missing+t.pacer.Waiting(now))
+	short := pacing.Shortfall(now, t.plan, missing) || pacing.EndsShort(now, t.plan, missing+t.pacer.Waiting(now))
 	if !short || t.tail.Absorbs(missing-t.plan.Bytes(now, t.plan.End())) {
 		return
 	}
@@ -337,7 +338,7 @@ func (t *transmission) pace(rateBps int64) error {
 		return unavailable(err)
 	}
 	t.gauges.applied.Store(held)
-	return t.link.tcp.SetNotSentLowWater(pacer.NotSentLowWater(rateBps))
+	return t.link.tcp.SetNotSentLowWater(pacing.NotSentLowWater(rateBps))
 }
 
 // precise is a wait that is slept by the kernel's high-resolution timer: the runtime's own timers are up to a

@@ -5,7 +5,7 @@ package mover
 import (
 	"fmt"
 
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 	"bandwidthbroker/agents/internal/tcpsock"
 )
@@ -19,7 +19,7 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 	}
 	path := pathOf(info)
 	t.makeRoom(rateBps, path)
-	if lead := pacer.WarmLead(rateBps, shrunk(path, info, begin-now)); begin-now > lead {
+	if lead := pacing.WarmLead(rateBps, shrunk(path, info, begin-now)); begin-now > lead {
 		return 0, begin - lead, nil
 	}
 	if !t.warming {
@@ -30,9 +30,9 @@ func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, 
 		t.gauges.applied.Store(0) // nothing is sent by that rate yet
 	}
 	if info.Snd_cwnd >= info.Snd_ssthresh { // a round trip brings one segment more, not twice as many
-		path.Window = max(path.Window, pacer.WindowFor(rateBps, path))
+		path.Window = max(path.Window, pacing.WindowFor(rateBps, path))
 	}
-	segments, after := pacer.Warm(rateBps, path, now-t.warmedAt)
+	segments, after := pacing.Warm(rateBps, path, now-t.warmedAt)
 	t.warmedAt = now
 	if after == 0 {
 		// The window shrinks when nothing was sent for a retransmission time-out; while the start is waited for, a byte
@@ -84,16 +84,16 @@ func (t *transmission) rise(now int64, frame []byte) (sent int, lookAt int64, er
 	path := pathOf(info)
 	t.makeRoom(rateBps, path)
 	t.riseAt = now + riseIdle
-	want := pacer.WindowFor(rateBps, path)
+	want := pacing.WindowFor(rateBps, path)
 	// What is in flight keeps twice its window by itself. After a loss the window no longer doubles.
 	if path.Window >= want || info.Snd_cwnd >= info.Snd_ssthresh || t.risen > want {
 		return 0, t.riseAt, nil
 	}
-	if lead := pacer.WarmLead(rateBps, path) + pacer.Queued; at-now > lead {
+	if lead := pacing.WarmLead(rateBps, path) + pacing.Queued; at-now > lead {
 		t.riseAt = min(t.riseAt, at-lead)
 		return 0, t.riseAt, nil
 	}
-	segments, _ := pacer.Warm(rateBps, path, now-t.warmedAt)
+	segments, _ := pacing.Warm(rateBps, path, now-t.warmedAt)
 	t.warmedAt, t.riseAt = now, now+riseEvery
 	sent, err = t.singly(frame, segments)
 	t.risen += int64(sent)
@@ -108,8 +108,8 @@ func (t *transmission) warmed() {
 }
 
 // makeRoom lets the kernel keep what a rate has in flight: its own tuning stops at tcp_wmem.
-func (t *transmission) makeRoom(rateBps int64, path pacer.Path) {
-	need := schedule.Volume(rateBps, path.RTT+path.RTT/4+2*pacer.Queued)
+func (t *transmission) makeRoom(rateBps int64, path pacing.Path) {
+	need := schedule.Volume(rateBps, path.RTT+path.RTT/4+2*pacing.Queued)
 	if need <= t.room {
 		return
 	}
@@ -123,14 +123,14 @@ func (t *transmission) makeRoom(rateBps int64, path pacer.Path) {
 
 // shrunk is a path as it will be after so many microseconds more without data: the kernel halves the window for every
 // retransmission time-out that nothing was sent, down to the first ten segments, and says so only when something is sent.
-func shrunk(path pacer.Path, info *tcpsock.TCPInfo, idle int64) pacer.Path {
+func shrunk(path pacing.Path, info *tcpsock.TCPInfo, idle int64) pacing.Path {
 	idle += int64(info.Last_data_sent) * 1000
 	path.Window = max(min(path.Window, 10), path.Window>>min(idle/max(int64(info.Rto), 1), 30))
 	return path
 }
 
-func pathOf(info *tcpsock.TCPInfo) pacer.Path {
-	return pacer.Path{
+func pathOf(info *tcpsock.TCPInfo) pacing.Path {
+	return pacing.Path{
 		RTT: int64(info.Min_rtt), Packet: int64(info.Snd_mss), Window: int64(info.Snd_cwnd),
 		InFlight: int64(info.Unacked), Sent: int64(info.Data_segs_out),
 	}

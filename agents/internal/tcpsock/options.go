@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -130,4 +133,18 @@ func WidenReceive(fd int, bytes int) error {
 		}
 	}
 	return nil
+}
+
+// TSORoundTripLog is the sysctl net.ipv4.tcp_tso_rtt_log: for how short a round trip the kernel sends more at a time (see
+// pacing.Burst). Where it cannot be read it is the kernel's default, 9.
+func TSORoundTripLog() int {
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/tcp_tso_rtt_log")
+	if err != nil {
+		return 9
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return 9
+	}
+	return n
 }

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
 
 	"bandwidthbroker/agents/internal/flows"
-	"bandwidthbroker/agents/internal/share"
+	"bandwidthbroker/agents/internal/pacing"
 )
 
 // admit has the loop take a connection before it is made. It is called by the goroutine that answers the filter.
@@ -72,7 +70,7 @@ func (s *Supervisor) hold(socket *flows.Socket, holder flows.Descriptor, to neti
 }
 
 // limiter is what holds a new connection: this process by pacing, or the daemon.
-func (s *Supervisor) limiter(inode uint64, to netip.AddrPort) Limiter {
+func (s *Supervisor) limiter(inode uint64, to netip.AddrPort) pacing.Limiter {
 	if s.handsOver() {
 		return &handedOver{Limiter: s.Limiter(), client: s.Client, inode: inode, to: to.String(), first: max(s.applied/until, slowest)}
 	}
@@ -108,8 +106,8 @@ func (s *Supervisor) remote(total int64) {
 		s.pace(s.Client.Now())
 		return
 	}
-	// At a rate of 0 the kernel would set a timer for ages, which no later rate shortens: see share.Hold.
-	_ = s.Client.Rate(max(total, share.Hold(s.peak(), 1, soonest, share.Burst(1448, share.FastReturn, 0), 0)))
+	// At a rate of 0 the kernel would set a timer for ages, which no later rate shortens: see pacing.Hold.
+	_ = s.Client.Rate(max(total, pacing.Hold(s.peak(), 1, soonest, pacing.Burst(1448, pacing.FastReturn, 0), 0)))
 }
 
 // drop lets a stream go, and keeps its counts.
@@ -205,10 +203,10 @@ func (s *Supervisor) pace(now int64) {
 		return
 	}
 	inodes := make([]uint64, 0, len(s.streams))
-	streams := make([]share.Stream, 0, len(s.streams))
+	streams := make([]pacing.Stream, 0, len(s.streams))
 	for inode, st := range s.streams {
 		if !st.listens {
-			inodes, streams = append(inodes, inode), append(streams, st.share(now))
+			inodes, streams = append(inodes, inode), append(streams, st.demand(now))
 		}
 	}
 	if total == 0 {
@@ -216,11 +214,11 @@ func (s *Supervisor) pace(now int64) {
 			s.silence(now, inode, s.streams[inode], len(inodes))
 		}
 	} else {
-		for i, cap := range share.Split(total, streams) {
+		for i, cap := range pacing.Split(total, streams) {
 			st := s.streams[inodes[i]]
 			st.quiet = silence{}
 			if streams[i].Hungry && st.opening(now) {
-				cap = share.Opened(cap, st.segment())
+				cap = pacing.Opened(cap, st.segment())
 			}
 			s.set(inodes[i], st, cap)
 			s.quicken(st)
@@ -283,17 +281,4 @@ func (s *Supervisor) drained() bool {
 		}
 	}
 	return len(s.streams) == 0
-}
-
-// roundTripLog is the sysctl that makes packets larger on short paths; 9 is the kernel's default.
-func roundTripLog() int {
-	raw, err := os.ReadFile("/proc/sys/net/ipv4/tcp_tso_rtt_log")
-	if err != nil {
-		return 9
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
-	if err != nil {
-		return 9
-	}
-	return n
 }

@@ -4,7 +4,7 @@ package wrap
 
 import (
 	"bandwidthbroker/agents/internal/local"
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
 )
 
@@ -27,7 +27,7 @@ func (s *Supervisor) askForRest(now int64) {
 	sent := s.sent()
 	// A command has its own idea of how much it sends: behind the end of the plan it is short when it wants to send more.
 	wants := s.backlog() || (sent < s.orders.Volume && len(s.streams) > 0)
-	if !pacer.Shortfall(now, s.plan, s.orders.Volume-sent) && (now < s.plan.End() || !wants) {
+	if !pacing.Shortfall(now, s.plan, s.orders.Volume-sent) && (now < s.plan.End() || !wants) {
 		return
 	}
 	// Who did not use what was booked anew the last time is asked for less and less often.
@@ -37,7 +37,7 @@ func (s *Supervisor) askForRest(now int64) {
 	}
 	s.checkAt, s.asked = schedule.Forever, sent // said once for this plan
 	s.Client.Report(local.Report{
-		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.orders.Volume - min(s.orders.Volume, s.wanted(sent)), RateBps: s.achieved.rate(),
+		Kind: "shortfall", Revision: s.orders.Revision, Bytes: s.orders.Volume - min(s.orders.Volume, s.wanted(sent)), RateBps: s.meter.RateBps(),
 		AppliedBps: s.applied,
 	})
 }

@@ -2,9 +2,9 @@
 
 package wrap
 
-import "bandwidthbroker/agents/internal/share"
+import "bandwidthbroker/agents/internal/pacing"
 
-// silence is how one connection is kept quiet while nothing is booked; see share.Hold.
+// silence is how one connection is kept quiet while nothing is booked; see pacing.Hold.
 type silence struct {
 	rate  int64 // the low rate that was asked for; 0: none yet
 	sent  int64 // by then
@@ -17,12 +17,12 @@ const early int64 = 5_000 // µs
 // silence takes a step towards quiet. It is called every few milliseconds in a gap.
 func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	gap, next, known := s.gap(now)
-	burst := share.Burst(st.segment(), st.counts.MinRTT, s.roundTrip)
+	burst := pacing.Burst(st.segment(), st.counts.MinRTT, s.roundTrip)
 	roundTrip := st.counts.MinRTT
 	if !s.slow {
-		roundTrip = max(roundTrip, share.FastReturn) // what comes back too fast can be done without
+		roundTrip = max(roundTrip, pacing.FastReturn) // what comes back too fast can be done without
 	}
-	low := share.Hold(s.peak(), n, gap, burst, roundTrip)
+	low := pacing.Hold(s.peak(), n, gap, burst, roundTrip)
 	moved := st.counts.Sent - st.quiet.sent
 	switch {
 	case st.counts.Unsent == 0 && (st.quiet.rate == 0 || moved == 0):
@@ -35,7 +35,7 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	case st.quiet.armed:
 		s.quicken(st)
 	case moved == 0:
-	case known && moved*8_000_000/st.quiet.rate >= gap-early && roundTrip >= share.FastReturn:
+	case known && moved*8_000_000/st.quiet.rate >= gap-early && roundTrip >= pacing.FastReturn:
 		st.quiet.armed, st.quiet.sent = true, st.counts.Sent
 		s.set(inode, st, next)
 	default:

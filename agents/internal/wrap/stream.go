@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandwidthbroker/agents/internal/flows"
-	"bandwidthbroker/agents/internal/share"
+	"bandwidthbroker/agents/internal/pacing"
 )
 
 const (
@@ -86,7 +86,7 @@ func (s *stream) shut(now int64) (over bool) {
 }
 
 // opening says that the first packets, which leave at once, are still to be made up for.
-func (s *stream) opening(now int64) bool { return s.spoke == 0 || now-s.spoke < share.Opening }
+func (s *stream) opening(now int64) bool { return s.spoke == 0 || now-s.spoke < pacing.Opening }
 
 // segment is the payload of a full packet; known only after the connection is made.
 func (s *stream) segment() int64 { return max(s.counts.Segment, 1448) }
@@ -94,6 +94,6 @@ func (s *stream) segment() int64 { return max(s.counts.Segment, 1448) }
 func (s *stream) sent() int64  { return s.counts.Sent - s.base.Sent }
 func (s *stream) acked() int64 { return s.counts.Acked - s.base.Acked }
 
-func (s *stream) share(now int64) share.Stream {
-	return share.Stream{RateBps: s.rate, Hungry: now-s.found < fresh || (s.counts.Unsent > 0 && !s.held)}
+func (s *stream) demand(now int64) pacing.Stream {
+	return pacing.Stream{RateBps: s.rate, Hungry: now-s.found < fresh || (s.counts.Unsent > 0 && !s.held)}
 }

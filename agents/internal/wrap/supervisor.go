@@ -2,7 +2,7 @@
 
 // Package wrap supervises a command of somebody, so that its connections follow a booked schedule although it knows
 // nothing of it: each is held by a duplicate from before it is made, paced by the kernel, and counted; an outer loop
-// (package share) keeps the sum on the account. It runs as the user who calls it and needs no privilege.
+// (package pacing) keeps the sum on the account. It runs as the user who calls it and needs no privilege.
 package wrap
 
 import (
@@ -17,19 +17,10 @@ import (
 
 	"bandwidthbroker/agents/internal/flows"
 	"bandwidthbroker/agents/internal/local"
-	"bandwidthbroker/agents/internal/mechanism"
-	"bandwidthbroker/agents/internal/pacer"
+	"bandwidthbroker/agents/internal/pacing"
 	"bandwidthbroker/agents/internal/schedule"
-	"bandwidthbroker/agents/internal/share"
+	"bandwidthbroker/agents/internal/tcpsock"
 )
-
-// Limiter holds one connection, or several together; see mechanism.Limiter.
-type Limiter interface {
-	Attach(s mechanism.Socket) error
-	Detach(s mechanism.Socket)
-	SetRate(rateBps int64) (heldBps int64, err error)
-	Close() error
-}
 
 // Options are what a supervisor is started with.
 type Options struct {
@@ -37,7 +28,7 @@ type Options struct {
 	Shim     []string // the arguments with which this program becomes the shim: our process id and the command's arguments follow
 	Choice   Choice
 	Client   *local.Client
-	Limiter  func() Limiter // for a connection that this process holds by itself
+	Limiter  func() pacing.Limiter // for a connection that this process holds by itself
 	Signals  <-chan os.Signal
 	Messages io.Writer // warnings, for people
 	Status   io.Writer // a line that is written over and over; nil: none
@@ -57,15 +48,15 @@ type Supervisor struct {
 	Options
 	command *command
 	streams map[uint64]*stream // by inode
-	limits  map[uint64]Limiter
+	limits  map[uint64]pacing.Limiter
 	passed  map[uint64]bool // sockets that are none of ours
 	done    flows.Counts    // of the connections that have ended
 
 	orders    *local.Orders
 	plan      schedule.Schedule
-	account   *share.Account
+	account   *pacing.Account
 	applied   int64
-	achieved  achieved
+	meter     *pacing.Meter
 	began     int64 // broker time; 0: not yet
 	checkAt   int64
 	asked     int64 // bytes sent when the rest was asked for last
@@ -97,8 +88,8 @@ type admission struct {
 // New prepares a supervisor.
 func New(o Options) *Supervisor {
 	return &Supervisor{
-		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]Limiter{}, passed: map[uint64]bool{}, asked: -1, patience: askAgain,
-		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, roundTrip: roundTripLog(),
+		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]pacing.Limiter{}, passed: map[uint64]bool{}, asked: -1, patience: askAgain,
+		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, meter: pacing.NewMeter(pacing.OfCommand), roundTrip: tcpsock.TSORoundTripLog(),
 	}
 }
 
@@ -164,17 +155,17 @@ func (s *Supervisor) follow() bool {
 		segments = append(segments, schedule.Segment{Begin: segment.Begin, End: segment.End, RateBps: segment.RateBps})
 	}
 	s.plan = schedule.New(segments)
-	least := int64(1e12)
+	lowest := int64(1e12)
 	for _, segment := range segments {
 		if segment.RateBps > 0 {
-			least = min(least, segment.RateBps)
+			lowest = min(lowest, segment.RateBps)
 		}
 	}
 	owed := int64(0)
 	if now < s.plan.End() && s.began > 0 {
-		owed = pacer.Owed(now, s.plan, o.Volume-s.sent())
+		owed = pacing.Owed(now, s.plan, o.Volume-s.sent())
 	}
-	s.account = share.Open(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard()+share.Train(least), owed, s.sent())
+	s.account = pacing.NewAccount(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard()+pacing.Train(lowest), owed, s.sent(), pacing.Outer)
 	return true
 }
 
@@ -262,7 +253,7 @@ func (s *Supervisor) pause() time.Duration {
 		wait = min(wait, 2*soon)
 		for _, st := range s.streams {
 			if st.quiet.rate > 0 && !st.quiet.armed && now-s.quietFrom < fresh {
-				wait = time.Millisecond // its last packet must not be missed: see share.Hold
+				wait = time.Millisecond // its last packet must not be missed: see pacing.Hold
 			}
 		}
 	}
@@ -291,7 +282,7 @@ func (s *Supervisor) look() {
 		}
 	}
 	if now-s.scanned >= scanEvery {
-		s.achieved.see(now, s.sent(), s.applied)
+		s.meter.See(now, s.sent(), s.applied)
 	}
 	if now-s.scanned >= scanEvery || s.missing() {
 		s.scanned = now

@@ -24,6 +24,7 @@ import (
 
 	"bandwidthbroker/agents/internal/fitness"
 	"bandwidthbroker/agents/internal/local"
+	"bandwidthbroker/agents/internal/mechanism"
 )
 
 // TestMain makes this program what it is in the agent: its own shim; and the command of the tests.
@@ -245,7 +246,7 @@ func supervised(t *testing.T, o *orders, command ...string) (code int, said stri
 	var messages strings.Builder
 	code, err = New(Options{
 		Command: command, Shim: []string{"wrap.test", "shim"}, Choice: Choice{Loopback: true}, Client: client,
-		Limiter: NewPacing, Signals: make(chan os.Signal), Messages: &messages,
+		Limiter: mechanism.NewPacing, Signals: make(chan os.Signal), Messages: &messages,
 	}).Run(ctx)
 	return code, messages.String(), err
 }

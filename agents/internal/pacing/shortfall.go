@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pacer
+package pacing
 
 import "bandwidthbroker/agents/internal/schedule"
 

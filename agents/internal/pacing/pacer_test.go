@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pacer
+package pacing
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ type point struct {
 
 // play follows a schedule with a host that stalls now and then, and answers what left when.
 func play(t *rapid.T, booked schedule.Schedule, guard, until, volume int64) []point {
-	p := Start(0, booked, guard, 0, style)
+	p := NewPacer(0, booked, guard, 0, style)
 	k := &kernel{}
 	now := int64(0)
 	line := []point{{0, 0}}
@@ -120,7 +120,7 @@ func maxRate(s schedule.Schedule, from, to int64) int64 {
 func TestCloseToTheBooking(t *testing.T) {
 	for _, rate := range []int64{200_000, 1_000_000, 10_000_000, 100_000_000, 400_000_000, 1_000_000_000} {
 		booked := schedule.New([]schedule.Segment{{Begin: 0, End: 2_000_000, RateBps: rate}})
-		p, k := Start(0, booked, 1_000, 0, style), &kernel{}
+		p, k := NewPacer(0, booked, 1_000, 0, style), &kernel{}
 		for now := int64(0); now < 2_000_000; {
 			d := p.Next(now, 1<<50)
 			k.run(now)
@@ -169,7 +169,7 @@ func TestSilentInAGap(t *testing.T) {
 func TestCatchUpIsBounded(t *testing.T) {
 	const rate = 100_000_000
 	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 100_000_000, RateBps: rate}})
-	p := Start(0, booked, 1_000, 50_000_000, style) // hopelessly behind
+	p := NewPacer(0, booked, 1_000, 50_000_000, style) // hopelessly behind
 	var wrote int64
 	now := int64(5_000)
 	for now < 10_000_000 {
@@ -200,7 +200,7 @@ func TestWhoHasAMarginStaysBehind(t *testing.T) {
 	const rate = 100_000_000
 	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: rate}})
 	for _, c := range []struct{ owed, want int64 }{{-schedule.Volume(rate, 80_000), rate}, {-schedule.Volume(rate, 1_000), rate + rate/CatchUp}, {0, rate + rate/CatchUp}} {
-		p := Start(0, booked, 0, c.owed, style)
+		p := NewPacer(0, booked, 0, c.owed, style)
 		write(p, 0, 1_000_000, 0)
 		write(p, 1_045_000, 1_200_000, 0)
 		if got := p.Next(1_200_000, 1<<30).RateBps; got != c.want {

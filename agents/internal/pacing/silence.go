@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package share
+package pacing
 
 // A kernel that paces knows no rate of 0. When a packet leaves, the kernel sets a timer for the next one by the rate that
 // holds then (internal pacing of Linux, tcp_update_skb_after_send); a later change does not move that timer, and a higher
@@ -16,14 +16,14 @@ const (
 	Late int64 = 10_000 // µs
 	// FastReturn is the round trip below which nobody can change the rate before the acknowledgement is there.
 	FastReturn int64 = 3_000 // µs
-	// least is as slow as it gets: a packet every two seconds or so.
-	least int64 = 8_000 // bit/s
+	// slowest is as slow as it gets: a packet every two seconds or so.
+	slowest int64 = 8_000 // bit/s
 )
 
 // Hold is the rate that keeps one of n connections as good as silent. peak is the highest rate that is booked, gap what is
 // left of the silence in µs (0: unknown), burst how many bytes the kernel sends at a time.
 func Hold(peak int64, n int, gap, burst, roundTrip int64) int64 {
-	low := least
+	low := slowest
 	if gap > 0 {
 		low = max(low, burst*8_000_000/(gap+Late))
 	}
@@ -33,25 +33,8 @@ func Hold(peak int64, n int, gap, burst, roundTrip int64) int64 {
 	return low
 }
 
-// Burst is how many bytes the kernel sends at a time when it is paced slowly: two packets, and on short paths more, up to
-// 64 kB (sysctl net.ipv4.tcp_tso_rtt_log: halved for every 2^log µs of round trip; 0: off).
-func Burst(segment, roundTrip int64, roundTripLog int) int64 {
-	const most = 64 << 10
-	burst := 2 * segment
-	if roundTripLog > 0 {
-		if shift := roundTrip >> roundTripLog; shift < 32 {
-			burst = max(burst, min(burst+most>>shift, most))
-		}
-	}
-	return burst
-}
-
-const (
-	// unpaced is how many packets at the beginning of a connection the kernel does not pace.
-	unpaced = 10
-	// Opening is over which time they are taken out of what the connection may send.
-	Opening int64 = 200_000 // µs
-)
+// Opening is over which time, in µs, the packets that the kernel does not pace are taken out of what a connection may send.
+const Opening int64 = 200_000
 
 // Opened is the cap of a connection that has just begun: less by its first packets, which leave at once.
 func Opened(cap, segment int64) int64 {

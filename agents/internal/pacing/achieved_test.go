@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pacer
+package pacing
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ func booking(rates ...int64) schedule.Schedule {
 // 135 kbit/s, booked so because that was the mean rate over a cut of five seconds.
 func TestACutLinkIsNoSlowHost(t *testing.T) {
 	const rate = 40_000_000
-	p := Start(0, booking(rate, rate, rate), 0, 0, style)
+	p := NewPacer(0, booking(rate, rate, rate), 0, 0, style)
 	write(p, 0, 1_100_000, 0)
 	write(p, 6_000_000, 7_000_000, 0)
 	if got := p.Achieved(); got < rate*95/100 {
@@ -44,7 +44,7 @@ func TestACutLinkIsNoSlowHost(t *testing.T) {
 // A receiver that stood still for 0.2 s soon after the start was once taken for one of 87 Mbit/s, and its 60 MB took 5 s.
 func TestAPauseIsNoSlowHost(t *testing.T) {
 	const rate = 150_000_000
-	p := Start(0, booking(rate), 0, 0, style)
+	p := NewPacer(0, booking(rate), 0, 0, style)
 	write(p, 0, 50_000, 0)
 	write(p, 250_000, 300_000, 0)
 	if got := p.Achieved(); got != 0 {
@@ -59,7 +59,7 @@ func TestAPauseIsNoSlowHost(t *testing.T) {
 // A machine that gives a process half of its time, for half a second, made 268 Mbit/s of 314 the rate for all that was left.
 func TestASlowBeginningIsNoSlowHost(t *testing.T) {
 	const rate = 314_000_000
-	p := Start(0, booking(rate), 0, 0, style)
+	p := NewPacer(0, booking(rate), 0, 0, style)
 	for at := int64(0); at < 520_000; at += 100_000 {
 		write(p, at, at+50_000, 0)
 	}
@@ -70,7 +70,7 @@ func TestASlowBeginningIsNoSlowHost(t *testing.T) {
 
 func TestASlowHostIsOne(t *testing.T) {
 	const rate = 40_000_000
-	slow := Start(0, booking(rate), 0, 0, style)
+	slow := NewPacer(0, booking(rate), 0, 0, style)
 	write(slow, 0, 3_000_000, 10_000) // a disk, say
 	if got := slow.Achieved(); got > rate*3/4 || got < rate/20 {
 		t.Errorf("a slow host: %d bit/s", got)
@@ -80,7 +80,7 @@ func TestASlowHostIsOne(t *testing.T) {
 // What came out at a low rate does not say that a higher one is out of reach.
 func TestAnotherRateIsMeasuredAnew(t *testing.T) {
 	const low, high = 10_000_000, 40_000_000
-	p := Start(0, booking(low, high), 0, 0, style)
+	p := NewPacer(0, booking(low, high), 0, 0, style)
 	write(p, 0, 4_100_000, 0)
 	if got := p.Achieved(); got != 0 {
 		t.Errorf("0.1 s at the higher rate: %d bit/s", got)

@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pacer decides at what rate the kernel should pace a connection and how many bytes may be handed to it, so that
-// the wire follows a booked schedule. It is pure: time is an argument.
-//
-// Two limits hold at once. The account: what was written never runs ahead of what is booked, apart from some
-// milliseconds that wait in the kernel. The queue: those milliseconds are a model of the kernel's queue, which drains at
-// the paced rate; it never holds more than the schedule carries in the coming milliseconds, so it is empty when a gap
-// begins. Who is behind the account by more than half of what the booking can spare may go faster, but only by CatchUp, so
-// no backlog ever turns into a burst. Who is behind by less stays behind: on a link that is booked out what is made good
-// only waits in its queue, and in the end is lost there.
-package pacer
+package pacing
 
 import "bandwidthbroker/agents/internal/schedule"
 
 const (
-	// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a transfer may go that is behind by more than half of what its
-	// booking can spare. With the kernel's own pacing error (about 0.2 %, measured) this stays under the promised 1 %.
-	CatchUp = 200
-
 	// Queued is the lookahead for a kernel that paces: how much waits there ahead of time. It bridges late wake-ups on a
 	// busy host: with 5 ms a segment of 2 s lost more than 1 % when four processes competed for two cores, with 20 ms it
 	// did not.
@@ -39,26 +26,25 @@ const (
 	// connection, and on a short path those are as large as the writes. Then the queue grows by 1/rampUp of the time.
 	rampAfter int64 = 20_000 // µs
 	rampUp    int64 = 10
-
-	// slack is how far behind the account and its margin a transfer may be before it is worth changing the kernel's rate.
-	slack int64 = 4_000 // µs
 )
 
-// Pacer follows one schedule over one connection. It is not safe for concurrent use.
+// Pacer follows one schedule over one connection: it decides at what rate the kernel should pace it and how many bytes may be
+// handed over. It is not safe for concurrent use.
+//
+// Two limits hold at once. The account: what was written never runs ahead of what is booked, apart from some
+// milliseconds that wait in the kernel. The queue: those milliseconds are a model of the kernel's queue, which drains at
+// the paced rate; it never holds more than the schedule carries in the coming milliseconds, so it is empty when a gap
+// begins. A transfer that is behind the account by more than half of what the booking can spare may go faster, but only by
+// CatchUp, so no backlog ever turns into a burst. One that is behind by less stays behind: on a link that is booked out
+// what is made good only waits in its queue, and in the end is lost there.
 type Pacer struct {
-	booked schedule.Schedule // what is owed
-	safe   schedule.Schedule // what is sent by: guarded against clock error
-	guard  int64             // that it is guarded by
-	anchor int64             // account since
-	owed   int64             // bytes behind at the anchor
-	margin int64             // bytes that the booking carries beyond what is missing
-	wrote  int64             // bytes since the anchor
-	queue  int64             // modelled bytes in the kernel's queue
-	at     int64             // the model is up to date until
-	since  int64             // sending since, 0 while nothing is
-	reach  reach
-	behind bool
-	style  Style
+	account *Account
+	wrote   int64 // bytes since the beginning
+	queue   int64 // modelled bytes in the kernel's queue
+	at      int64 // the model is up to date until
+	since   int64 // sending since, 0 while nothing is
+	meter   *Meter
+	style   Style
 }
 
 // Style is how the kernel treats what is written.
@@ -77,56 +63,40 @@ type Decision struct {
 	Ahead   int64
 }
 
-// Start begins to follow a schedule at an instant. booked may go on after its planned end (fallback); guard is the
-// error of the clock; owed is what the schedule cannot carry any more if it is not sent faster than booked, or its margin (Owed).
-func Start(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
-	return &Pacer{
-		booked: booked, safe: booked.Guarded(guard), guard: guard, anchor: now, at: now, owed: max(owed, 0), margin: max(-owed, 0), style: style,
-	}
+// NewPacer begins to follow a schedule at an instant. booked, guard and owed are those of NewAccount.
+func NewPacer(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
+	return &Pacer{account: NewAccount(now, booked, guard, owed, 0, Writer), at: now, meter: NewMeter(OfWriter), style: style}
 }
 
-// coarse is how much the error of the clock must have changed to be worth following.
-const coarse int64 = 500 // µs
-
-// Guard follows the error of the clock, which grows while the broker is not heard.
-func (p *Pacer) Guard(guard int64) {
-	if guard-p.guard >= coarse || p.guard-guard >= coarse {
-		p.guard, p.safe = guard, p.booked.Guarded(guard)
-	}
-}
+// Guard follows the error of the clock; see Account.Guard.
+func (p *Pacer) Guard(guard int64) { p.account.Guard(guard) }
 
 // Next decides for an instant; want is how many bytes the caller has in all.
 func (p *Pacer) Next(now, want int64) Decision {
 	p.drain(now)
-	rate := p.safe.RateAt(now)
+	rate := p.account.RateAt(now)
 	if rate == 0 {
 		p.queue, p.since = 0, 0
-		wake, ok := p.safe.NextActive(now)
+		wake, ok := p.account.NextActive(now)
 		if !ok {
 			wake = schedule.Forever
 		}
 		return Decision{WakeAt: wake}
 	}
-	deficit := p.deficit(now)
-	switch late := deficit - p.margin/2; {
-	case late > schedule.Volume(rate, slack):
-		p.behind = true
-	case late <= 0:
-		p.behind = false
-	}
+	paced := p.account.Rate(now, p.wrote)
 	if p.since == 0 {
 		p.since = now
 	}
-	p.reach.look(now, rate)
+	p.meter.See(now, p.wrote, rate)
 	quantum := p.quantum(rate)
 	until := now + p.horizon(rate)
-	if change, ok := p.safe.NextChange(now); ok && p.safe.RateAt(change) < rate {
-		until = min(until, change) // who wakes up late at a step down must not find the kernel with more to send
+	if change, ok := p.account.NextChange(now); ok && p.account.RateAt(change) < rate {
+		until = min(until, change) // a sender that wakes up late at a step down must not find the kernel with more to send
 	}
-	ahead := p.safe.Bytes(now, until)
+	ahead := p.account.safe.Bytes(now, until)
 	ahead = min(ahead, quantum+schedule.Volume(rate, (now-p.since-rampAfter)/rampUp))
-	budget := min(p.faster(ahead)-p.queue, deficit+ahead)
-	decision := Decision{RateBps: p.faster(rate), Quantum: quantum, WakeAt: now, InHand: budget, Ahead: ahead}
+	budget := min(p.account.faster(ahead)-p.queue, p.account.Deficit(now, p.wrote)+ahead)
+	decision := Decision{RateBps: paced, Quantum: quantum, WakeAt: now, InHand: budget, Ahead: ahead}
 	if budget >= min(quantum, want) {
 		decision.Write = budget
 		return decision
@@ -134,31 +104,30 @@ func (p *Pacer) Next(now, want int64) Decision {
 	// Wait until half the queue is gone, so that several quanta go at one wake-up.
 	lacking := max(quantum, ahead/2) - budget
 	decision.WakeAt = now + max(schedule.Duration(rate, lacking), 50)
-	if change, ok := p.safe.NextChange(now); ok {
+	if change, ok := p.account.NextChange(now); ok {
 		decision.WakeAt = min(decision.WakeAt, change)
 	}
 	return decision
 }
 
 // RateAt is the rate that is sent by at an instant, without catching up.
-func (p *Pacer) RateAt(at int64) int64 { return p.safe.RateAt(at) }
+func (p *Pacer) RateAt(at int64) int64 { return p.account.RateAt(at) }
 
 // NextRise is the next instant at which the rate steps up from one that is sent at, and the rate then.
 func (p *Pacer) NextRise(now int64) (at, rateBps int64, ok bool) {
-	rate := p.safe.RateAt(now)
-	at, ok = p.safe.NextChange(now)
-	rateBps = p.safe.RateAt(at)
+	rate := p.account.RateAt(now)
+	at, ok = p.account.NextChange(now)
+	rateBps = p.account.RateAt(at)
 	return at, rateBps, ok && rate > 0 && rateBps > rate
 }
 
 // Lately is what was booked in so many microseconds until now.
-func (p *Pacer) Lately(now, micros int64) int64 { return p.booked.Bytes(now-micros, now) }
+func (p *Pacer) Lately(now, micros int64) int64 { return p.account.booked.Bytes(now-micros, now) }
 
 // Wrote takes note of bytes that were handed to the kernel.
 func (p *Pacer) Wrote(n int64) {
 	p.wrote += n
 	p.queue += n
-	p.reach.wrote(n)
 }
 
 // Waiting is how many bytes of those that were written are still in the kernel's queue, by the model of it.
@@ -169,26 +138,14 @@ func (p *Pacer) Waiting(now int64) int64 {
 
 // Achieved is the rate that this connection has shown it can reach at the rate that is booked now, in bit/s; 0 while that is too
 // short to say.
-func (p *Pacer) Achieved() int64 { return p.reach.rate() }
-
-// deficit is how far the account is behind what is booked; negative when ahead.
-func (p *Pacer) deficit(now int64) int64 {
-	return p.owed + p.booked.Bytes(p.anchor, now) - p.wrote
-}
+func (p *Pacer) Achieved() int64 { return p.meter.RateBps() }
 
 func (p *Pacer) drain(now int64) {
 	if now <= p.at {
 		return
 	}
-	p.queue = max(0, p.queue-p.faster(p.safe.Bytes(p.at, now)))
+	p.queue = max(0, p.queue-p.account.faster(p.account.safe.Bytes(p.at, now)))
 	p.at = now
-}
-
-func (p *Pacer) faster(n int64) int64 {
-	if p.behind {
-		return n + n/CatchUp
-	}
-	return n
 }
 
 func (p *Pacer) horizon(rateBps int64) int64 {

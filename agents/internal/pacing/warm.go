@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pacer
+package pacing
 
 import "bandwidthbroker/agents/internal/schedule"
 
@@ -17,8 +17,6 @@ const (
 	// warmShare bounds all of it: 1/warmShare of what the first second of the booking carries (0.5 %), so that it stays
 	// under 1 % of the rate over any 500 ms.
 	warmShare int64 = 200
-	// unpaced is how many segments of a connection the kernel does not pace.
-	unpaced int64 = 10
 )
 
 // Path is what TCP knows of the way to the peer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package pacer
+package pacing
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 func TestTheGuardFollowsTheClock(t *testing.T) {
 	booked := schedule.New([]schedule.Segment{{Begin: 0, End: 1_000_000, RateBps: 80_000_000}})
-	p := Start(0, booked, 1_000, 0, style)
+	p := NewPacer(0, booked, 1_000, 0, style)
 	silentAt := func(at int64) bool { return p.Next(at, 1<<20).RateBps == 0 }
 	for _, step := range []struct{ guard, at int64 }{{1_000, 995_000}, {1_400, 995_000}} {
 		if p.Guard(step.guard); silentAt(step.at) {
