@@ -129,11 +129,13 @@ class Settings(BaseSettings):
 
 
 def networks(given: str) -> list[str]:
+    """The networks of a list with commas."""
     return [part.strip() for part in given.split(",") if part.strip()]
 
 
 @cache
 def settings() -> Settings:
+    """The settings from the environment, read once."""
     return Settings()
 
 

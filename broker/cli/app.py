@@ -54,6 +54,7 @@ def build(wanted: str | None) -> typer.Typer:
 
 
 def run() -> None:
+    """The entry point of `bwb`."""
     words = os.environ.get("_TYPER_COMPLETE_ARGS", "").split() or sys.argv  # set while a shell asks for completions
     build(next((word for word in words[1:] if not word.startswith("-")), None))()
 

@@ -43,6 +43,7 @@ STATE_STYLES = {
 
 
 def command_group(about: str) -> typer.Typer:
+    """A group of sub-commands that shows its help when it is called without one."""
     return typer.Typer(help=about, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
 
@@ -64,15 +65,18 @@ def broker(state_dir: Path | None, as_json: bool = False) -> Iterator[BrokerClie
 
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
+    """Say what went wrong on standard error, and exit with `code`."""
     remark(f"error: {message}", "red")
     raise typer.Exit(code)
 
 
 def show_json(document: Any) -> None:
+    """Print a document for programs, indented."""
     typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2))
 
 
 def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    """An empty table in the style of all commands; columns in `right` are aligned to the right."""
     made = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", no_wrap=True)
@@ -107,6 +111,7 @@ def show_fields(fields: Mapping[str, Any]) -> None:
 
 
 def state_text(transfer: Mapping[str, Any]) -> Text:
+    """A transfer's state in its colour, with `unheard` or `paused` where that holds."""
     text = Text(transfer["state"], style=STATE_STYLES.get(transfer["state"], ""))
     if transfer["unheard_since"] and transfer["state"] in ("RESERVED", "ACTIVE"):
         text.append(" unheard", style="yellow")

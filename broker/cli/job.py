@@ -33,11 +33,15 @@ PlotFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the r
 
 
 class Kind(StrEnum):
+    """Kinds of jobs."""
+
     plan = "plan"
     simulation = "simulation"
 
 
 class State(StrEnum):
+    """States of jobs, as the contract names them."""
+
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -46,6 +50,8 @@ class State(StrEnum):
 
 
 class Objective(StrEnum):
+    """What a re-optimisation improves."""
+
     congestion = "congestion"
     admitted = "admitted"
     volume = "volume"

@@ -34,12 +34,16 @@ class BadFile(Exception):
 
 
 class NetworkFile(NamedTuple):
+    """What NET.json says."""
+
     network: Network
     nodes: tuple[dict[str, Any], ...]  # their names and places, where the file says any
     ignored: tuple[str, ...]  # names of unknown fields
 
 
 class RequestsFile(NamedTuple):
+    """What REQ.json says; `ignored`: names of unknown fields."""
+
     requests: tuple[Request, ...]
     ignored: tuple[str, ...]
 

@@ -34,9 +34,11 @@ class Work(Generic[_Result]):
         self._errors: list[BaseException] = []
 
     def told(self, part: float, text: str) -> None:
+        """Called by the work: how much is done, 0 to 1, and what is being done."""
         self._part, self._text = part, text
 
     def cancelled(self) -> bool:
+        """Was ctrl-C pressed?"""
         return self._stop.is_set()
 
     def done(self) -> _Result:

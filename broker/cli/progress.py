@@ -38,6 +38,7 @@ class Board:
             self._live.stop()
 
     def show(self, transfers: Sequence[Transfer], beside: RenderableType | None = None) -> None:
+        """Draw all transfers as they are now; `beside` above them."""
         now = now_us()
         if self._live:
             parts: list[RenderableType] = [beside] if beside is not None else []
@@ -50,6 +51,7 @@ class Board:
             self._say(transfer, now)
 
     def notice(self, text: str) -> None:
+        """Say something beside the bars, as that the broker is away; empty takes it back."""
         if not self._live and text and text != self._notice:
             self._print(text)
         self._notice = text
@@ -100,6 +102,7 @@ def _bars(transfers: Iterable[Transfer], now: int, width: int) -> Table:
 
 
 def name_of(transfer: Transfer) -> str:
+    """A transfer's label, or its id."""
     return transfer["label"] or transfer["id"]
 
 
@@ -176,6 +179,7 @@ class Bar:
             self._live.stop()
 
     def show(self, share: float, what: str) -> None:
+        """`share`: how much is done, 0 to 1; `what`: what is being done."""
         if self._live:
             row = Table.grid(padding=(0, 1))
             row.add_row(ProgressBar(total=1.0, completed=share, width=40), f"{share:4.0%}", Text(what.strip()))

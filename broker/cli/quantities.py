@@ -92,6 +92,7 @@ def _option(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def now_us() -> int:
+    """The present, in microseconds."""
     return from_datetime(datetime.now(UTC))
 
 

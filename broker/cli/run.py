@@ -24,6 +24,8 @@ _AT_ONCE_US = 5_000_000  # what --no-wait still waits for: agents need a moment 
 
 
 class Mechanism(StrEnum):
+    """Ways to hold somebody else's connections to a rate."""
+
     pacing = "pacing"
     htb = "htb"
     fq = "fq"

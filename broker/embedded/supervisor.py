@@ -36,6 +36,8 @@ def up(state_dir: Path, host: str, port: int, report: Callable[[str], None]) -> 
 
 
 class Supervisor:
+    """Starts PostgreSQL, Redis, the API and a worker, starts anew what ends, and stops all of them together."""
+
     def __init__(self, home: Home, sockets: Path, listener: socket.socket, report: Callable[[str], None]) -> None:
         self._home = home
         self._report = report
@@ -79,6 +81,7 @@ class Supervisor:
     # -- life ------------------------------------------------------------------------------------------------------------------
 
     async def run(self) -> int:
+        """Serve until a signal comes or a child fails for good; returns the exit code of `bwb up`."""
         working = asyncio.ensure_future(self._work())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under nohup it stays ignored

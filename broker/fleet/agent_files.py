@@ -16,6 +16,8 @@ _HERE = f"{platform.system().lower()}-{_MACHINES.get(platform.machine(), platfor
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
+    """A bwb-agent to hand out, and its SHA-256 in hexadecimal."""
+
     path: Path
     sha256: str
 

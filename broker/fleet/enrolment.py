@@ -24,6 +24,8 @@ MAX_TTL_S = 30 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
+    """A host that has joined, and its agent's token, which is shown this once."""
+
     host: Host
     agent_token: str
 
@@ -50,6 +52,7 @@ async def create_token(
 
 
 async def revoke_token(database: Database, now_us: int, token_id: str, actor: str) -> None:
+    """Revoke an enrolment token that could still be used. Raises Problem where there is none."""
     async with database.transaction() as connection:
         revoked = await access.revoke_enrolments(connection, now_us, token_id=token_id)
         if not revoked:
@@ -121,6 +124,7 @@ def _not_open() -> Problem:
 
 
 def nic_links(host: str, node: str, nic_bps: int) -> tuple[Link, Link]:
+    """The two links that stand for a host's NIC: host to node, node to host."""
     return Link(f"{host}~up", host, node, nic_bps), Link(f"{host}~down", node, host, nic_bps)
 
 

@@ -28,6 +28,8 @@ Address = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class Ports:
+    """A range of ports, both ends included."""
+
     first: int = 0
     last: int = _LAST_PORT
 

@@ -80,6 +80,7 @@ class Sessions:
         return SignedIn(session, principal_of(token), session.expires_us)
 
     async def close(self, session: Session) -> None:
+        """End a session."""
         now_us = self._clock()
         async with self._database.transaction() as connection:
             if await sessions.remove(connection, session.id):
@@ -87,6 +88,7 @@ class Sessions:
         self.forget()
 
     async def open_by_token(self, connection: AsyncConnection, now_us: int) -> dict[str, int]:
+        """How many sessions each token has open, by the token's id."""
         return await sessions.open_by_token(connection, now_us, now_us - self._idle_us)
 
     def forget(self) -> None:

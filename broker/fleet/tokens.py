@@ -32,6 +32,8 @@ _USED_US = 60 * US_PER_S  # a token's last use is written no more often
 
 
 class Scope(StrEnum):
+    """What a token allows."""
+
     READ = "read"  # look at everything but secrets
     SUBMIT = "submit"  # book, change and cancel transfers
     OPERATE = "operate"  # links, windows, hosts, other people's transfers
@@ -60,18 +62,22 @@ class Principal:
     limits: Mapping[str, int | str] = field(default_factory=dict)  # its own; `allowance` knows the others
 
     def may(self, scope: Scope) -> bool:
+        """Does any of its scopes include this one?"""
         return any(scope in IMPLIED[held] for held in self.scopes)
 
 
 def principal_of(token: Token) -> Principal:
+    """Who calls with this token."""
     return Principal(token.id, token.name, frozenset(Scope(scope) for scope in token.scopes), token.host, token.limits or {})
 
 
 def digest(token: str) -> bytes:
+    """SHA-256 of a token: what the database keeps in its place."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def new_secret(prefix: str) -> str:
+    """A new random token of 256 bits, with a prefix that says what it is for."""
     return prefix + secrets.token_urlsafe(32)
 
 
@@ -186,6 +192,7 @@ async def change_limits(
 
 
 async def revoke(database: Database, now_us: int, token_id: str, actor: str) -> None:
+    """End a token. Raises Problem where there is no valid one of this id."""
     async with database.transaction() as connection:
         if not await access.revoke(connection, now_us, token_id=token_id):
             raise Problem("not-found", f"there is no valid token {token_id}")

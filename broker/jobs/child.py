@@ -51,6 +51,7 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """Its process id; only while it runs."""
         assert self._process is not None
         return self._process.pid
 

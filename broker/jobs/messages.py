@@ -9,6 +9,7 @@ _LENGTH_BYTES = 8
 
 
 def send(pipe: BinaryIO, message: Any) -> None:
+    """Write one message: its length, then the pickled object."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     pipe.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
     pipe.flush()
@@ -23,6 +24,7 @@ def receive(pipe: BinaryIO) -> Any:
 
 
 async def send_to(writer: asyncio.StreamWriter, message: Any) -> None:
+    """As `send`, without blocking the loop."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     writer.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
     await writer.drain()

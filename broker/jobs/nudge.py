@@ -19,6 +19,7 @@ class Nudge:
         self._busy = threading.Lock()
 
     def __call__(self) -> None:
+        """Poke a worker from a thread, unless one does so already. Never raises: the row in the database is what counts."""
         if self._url and self._busy.acquire(blocking=False):
             threading.Thread(target=self._send, name="nudge", daemon=True).start()
 

@@ -14,12 +14,15 @@ Progress = Callable[[float, str], None]
 
 
 class PlanTask(NamedTuple):
+    """A re-optimisation to be computed: what is booked, what to improve, and how long it may take."""
+
     snapshot: Snapshot
     objective: str
     time_limit_s: float
 
 
 def improve_plans(task: PlanTask, progress: Progress) -> Proposal:
+    """The proposal that the solver finds within its time. Runs in a child process; raises Problem."""
     progress(0.0, "planning")
 
     def solve(requests: Sequence[Request], network: Network, calendars: Mapping[str, Calendar]) -> Solved:

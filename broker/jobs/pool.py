@@ -56,12 +56,14 @@ class Pool:
         self._waits = asyncio.Event()
 
     async def run(self) -> None:
+        """Keep the processes alive until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._size):
                 group.create_task(self._keep_a_place())
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[Rehearse]:
+        """A process for one rehearsal, callers in turn. Raises Problem where too many wait, or for too long."""
         if len(self._queue) >= _MOST_WAITING:
             raise Problem.out_of_budget(f"{_MOST_WAITING} others wait for their plans")
         granted: asyncio.Future[tuple[_Place, asyncio.Future[None]]] = asyncio.get_running_loop().create_future()

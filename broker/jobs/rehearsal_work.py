@@ -22,6 +22,7 @@ class Sent(NamedTuple):
 
 
 def rehearse_sent(sent: Sent, progress: Callable[[float, str], None]) -> Rehearsed | NotLocked:  # noqa: ARG001
+    """Decide on a command in this process, within its budget of wall-clock time."""
     end = time.monotonic() + sent.budget_s
     _known.update(sent.replica)
     replica = Replica()

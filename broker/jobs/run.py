@@ -18,6 +18,8 @@ _PATIENCE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
+    """One job that this worker has claimed, with what it needs."""
+
     job: Job
     database: Database
     clock: Callable[[], int]
@@ -26,6 +28,7 @@ class Run:
 
     @property
     def progress(self) -> Progress:
+        """To be told how far the job is."""
         return self.watch.progress
 
     @asynccontextmanager

@@ -18,6 +18,8 @@ MOST_BYTES = 16 * 2**20
 
 
 class SimulationTask(NamedTuple):
+    """A simulation to be run: the document of its specification, and the network as it was checked against."""
+
     specification: dict[str, Any]
     links: tuple[Link, ...]
 

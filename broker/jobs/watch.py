@@ -35,10 +35,13 @@ class Progress:
         self.stage = "starting"
 
     def __call__(self, share: float, stage: str) -> None:
+        """`share`: how much is done, 0 to 1; `stage`: what is being done."""
         self.share, self.stage = share, stage
 
 
 class Watch:
+    """Watches a job's child: writes its progress, and ends it when it is cancelled, takes too long, or too much memory."""
+
     def __init__(
         self, database: Database, clock: Callable[[], int], stopping: Callable[[], bool], time_limit_s: float, memory_mb: int
     ) -> None:

@@ -29,6 +29,7 @@ Task = Callable[[Any, Progress], Any]
 
 
 def main() -> None:
+    """The child process: take tasks from standard input and answer each, until the other end is closed."""
     parent, memory_mb = int(sys.argv[1]), int(sys.argv[2])
     _end_with(parent)
     answers = os.fdopen(os.dup(1), "wb")

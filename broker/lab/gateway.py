@@ -89,6 +89,7 @@ class Gateway:
         self._order("cut", direction)
 
     def restore(self, direction: Direction = "both") -> None:
+        """Give a direction, or both, its configured rate back."""
         self._order("restore", direction)
 
     def drop(self, count: int, protocol: Literal["", "tcp", "udp"] = "", port: int = 0, direction: Direction = "both") -> None:

@@ -11,6 +11,8 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
+    """A host of the laboratory: a network namespace, its addresses, and what runs in it."""
+
     name: str
     side: Side
     address: str  # data: reaches the other side through the bottleneck, its own side directly

@@ -27,6 +27,7 @@ def batch(namespace: str | None, lines: Iterable[str]) -> None:
 
 
 def add_namespaces(names: Iterable[str]) -> None:
+    """Make network namespaces. Raises LabError."""
     batch(None, (f"netns add {name}" for name in names))
 
 
@@ -39,8 +40,10 @@ def sysctl(namespace: str, values: Mapping[str, str]) -> None:
 
 
 def namespaces() -> list[str]:
+    """The names of all network namespaces of this machine."""
     return [line.split()[0] for line in run(["ip", "netns", "list"]).splitlines() if line.strip()]
 
 
 def processes(namespace: str) -> list[int]:
+    """The process ids inside a namespace."""
     return [int(word) for word in run(["ip", "netns", "pids", namespace]).split()]

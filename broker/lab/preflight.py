@@ -20,6 +20,7 @@ def gateway_binary() -> Path | None:
 
 
 def agent_binary() -> Path | None:
+    """The bwb-agent to use in the laboratory; None where none was built."""
     built = Path(broker.__file__).parent.parent / "agents" / "bin" / "bwb-agent"
     found = built if built.exists() else shutil.which("bwb-agent")
     return Path(found) if found else None

@@ -39,6 +39,7 @@ class Claim:
     _document: dict[str, Any] = field(default_factory=dict)
 
     def control_address(self, number: int) -> str:
+        """The address of host `number` on the network by which hosts reach the broker."""
         return f"{_subnet_prefix(self.subnet)}.{number}"
 
     def add(self, **fields: Any) -> None:
@@ -49,6 +50,7 @@ class Claim:
         part.rename(self._path)
 
     def release(self) -> None:
+        """Let others have the claimed numbers."""
         self._path.unlink(missing_ok=True)
         os.close(self._lock)
 
@@ -123,4 +125,5 @@ def records() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def forget(name: str) -> None:
+    """Remove what is remembered of a laboratory."""
     (REGISTRY / f"{name}.json").unlink(missing_ok=True)

@@ -36,6 +36,7 @@ class BrokerProcess:
         self.url, self.token = endpoint.url, endpoint.token
 
     def client(self) -> BrokerClient:
+        """A client of the laboratory's broker."""
         return BrokerClient(self.url, self.token)
 
     def declare_links(self, capacity_bps: int, mtu_bytes: int | None = None) -> None:

@@ -31,6 +31,7 @@ class Row:
 
     @property
     def flow(self) -> tuple[str, str, int, str, int]:
+        """(protocol, source, its port, destination, its port)."""
         return self.protocol, self.source, self.source_port, self.destination, self.destination_port
 
 

@@ -24,6 +24,8 @@ _BRIDGE_FILTER = "net.bridge.bridge-nf-call-iptables"  # a tenth of what the emu
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
+    """How a laboratory is cabled: addresses, MTU, offloads, congestion control, sysctls."""
+
     claim: Claim
     mtu_bytes: int
     segmentation_offload: bool

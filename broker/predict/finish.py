@@ -15,12 +15,16 @@ _LEAST_SHARE = 0.001
 
 
 class Step(NamedTuple):
+    """A row of a plan: `rate_bps` on [begin, end)."""
+
     begin_us: int
     end_us: int
     rate_bps: int
 
 
 class Finish(NamedTuple):
+    """When a transfer will finish, at the rates that it has reached so far."""
+
     earliest_us: int
     expected_us: int
     latest_us: int

@@ -17,8 +17,11 @@ Float64Array = NDArray[np.float64]
 
 
 class Sizes(Protocol):
+    """A distribution of file sizes."""
+
     @property
-    def mean_bytes(self) -> float: ...
+    def mean_bytes(self) -> float:
+        """The expected size."""
 
     def at(self, uniform: Float64Array) -> Int64Array:
         """Quantiles, in whole bytes."""
@@ -35,6 +38,7 @@ class Pareto:
 
     @property
     def mean_bytes(self) -> float:
+        """The expected size: the mean of the bounded distribution."""
         alpha, low, high = self.shape, float(self.least_bytes), float(self.most_bytes)
         if low == high:
             return low
@@ -45,6 +49,7 @@ class Pareto:
         return float(alpha * low / share * np.expm1((1 - alpha) * np.log(high / low)) / (1 - alpha))
 
     def at(self, uniform: Float64Array) -> Int64Array:
+        """Quantiles at `uniform`, numbers in [0, 1), in whole bytes."""
         share = -np.expm1(self.shape * np.log(self.least_bytes / self.most_bytes))
         sizes = self.least_bytes * np.exp(-np.log1p(-uniform * share) / self.shape)
         return _whole(np.clip(sizes, self.least_bytes, self.most_bytes))
@@ -52,17 +57,23 @@ class Pareto:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
+    """Exponentially distributed sizes."""
+
     mean_bytes: int
 
     def at(self, uniform: Float64Array) -> Int64Array:
+        """Quantiles at `uniform`, numbers in [0, 1), in whole bytes."""
         return _whole(-np.log1p(-uniform) * self.mean_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
+    """Files of one size."""
+
     mean_bytes: int
 
     def at(self, uniform: Float64Array) -> Int64Array:
+        """The size, as often as there are numbers."""
         return np.full(len(uniform), self.mean_bytes, np.int64)
 
 

@@ -102,6 +102,7 @@ class Frame:
 
 
 def frame(workload: Workload, outcomes: Iterable[Outcome], network: Network, begin_us: int, points: int) -> Frame:
+    """What all outcomes are measured against: the time from `begin_us` to the last arrival, and the links that any of them uses."""
     used, last = set[str](), begin_us + 1
     for outcome in outcomes:
         used.update(outcome.carried)
@@ -112,6 +113,7 @@ def frame(workload: Workload, outcomes: Iterable[Outcome], network: Network, beg
 
 
 def measure(outcome: Outcome, workload: Workload, against: Frame) -> Measures:
+    """What one outcome is worth on this workload: delays, shares of links, refusals."""
     fates = list(zip(workload.arrivals, outcome.finishes_us, strict=True))
     admitted = [(arrival, finish) for arrival, finish in fates if finish is not None]
     rows = [len(coalesced(plan.segments)) for plan in outcome.plans]
@@ -143,6 +145,7 @@ def measure(outcome: Outcome, workload: Workload, against: Frame) -> Measures:
 
 
 def normalized_delay_s(finished: Sequence[tuple[Arrival, int]]) -> float | None:
+    """sum(F d) / sum(F) over the finished files, in seconds (Veeraraghavan et al. 2004, section 3.3); None for none."""
     if not finished:
         return None
     weighted = sum(_bytes(arrival) * (finish - arrival.request.not_before_us) for arrival, finish in finished)

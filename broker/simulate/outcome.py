@@ -31,6 +31,7 @@ class Outcome:
 
 
 def of_planner(name: str, found: Answers) -> Outcome:
+    """The outcome of a simulated planner, from its answers."""
     plans = [answer for answer in found.answers if isinstance(answer, Plan)]
     return Outcome(
         planner=name,

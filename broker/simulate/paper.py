@@ -39,6 +39,7 @@ class Files(NamedTuple):
 
     @property
     def rate_bps(self) -> Int64Array:
+        """The highest rate of each file, bit/s."""
         return self.channels * CHANNEL_BPS
 
 
@@ -65,6 +66,7 @@ class Result(NamedTuple):
 
 
 def draw_files(point: Point) -> Files:
+    """The files of one point, drawn from its seed."""
     per_s = point.load * LINK_BPS / 8 / PAPER_SIZES.mean_bytes
     sizes = PAPER_SIZES.at(uniform(point.seed, Stream.SIZES, point.requests))
     classes = chosen(uniform(point.seed, Stream.RATES, point.requests), WEIGHTS)
@@ -104,6 +106,7 @@ def measure(point: Point) -> Delays:
 
 
 def points(loads: Iterable[float], seeds: Sequence[int], requests: int) -> list[Point]:
+    """Every load with every seed."""
     return [Point(load, seed, requests) for load in loads for seed in seeds]
 
 

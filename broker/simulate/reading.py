@@ -44,6 +44,7 @@ class Reader:
         return least if default is None else default
 
     def number(self, field: str, least: float, most: float, default: float | None = None) -> float:
+        """A number in [least, most], `default` where it is absent; otherwise the mistake is noted."""
         value = self._value(field, default is None)
         if value is None:
             return least if default is None else default
@@ -56,6 +57,7 @@ class Reader:
         return least if default is None else default
 
     def text(self, field: str, default: str | None = None) -> str:
+        """A text, `default` where it is absent; otherwise the mistake is noted."""
         value = self._value(field, default is None)
         if value is None:
             return default or ""
@@ -91,6 +93,7 @@ class Reader:
         return tuple([entry for entry in entries if isinstance(entry, str)])
 
     def complain(self, field: str, detail: str) -> None:
+        """Note a mistake of a field; all of them are raised together."""
         self._complain(self._name(field), detail)
 
     def end(self) -> None:

@@ -41,6 +41,8 @@ class RateClass:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
+    """Where traffic goes from and to, and its share of all."""
+
     source: str
     destination: str
     weight: float = 1.0

@@ -27,6 +27,8 @@ class Load(NamedTuple):
 
 
 class LinkLoad:
+    """Reads what every link carries; keeps its own replica, which nothing is planned on."""
+
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database = database
         self._clock = clock

@@ -38,6 +38,7 @@ class Cast:
     refused: dict[str, Any] = field(default_factory=dict)
 
     def size(self, index: int) -> int:
+        """Bytes of file `index`."""
         return (self.folder / self.files[index]).stat().st_size
 
     def provide(self, given: Sequence[Path]) -> None:

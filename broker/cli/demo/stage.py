@@ -24,10 +24,12 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StageError(Exception):
-    pass
+    """A process of the demonstration did not come up, or ended."""
 
 
 class Stage:
+    """The processes and folders of a demonstration, and their end."""
+
     def __init__(self, state_dir: Path | None, keep: bool) -> None:
         self.keep = keep
         self.folder = Path(tempfile.mkdtemp(prefix="bwb-demo-"))
@@ -93,9 +95,11 @@ class Stage:
             time.sleep(0.05)
 
     def pids(self) -> list[int]:
+        """Process ids of everything that it started."""
         return [process.pid for process in self._processes.values()]
 
     def log_tails(self) -> str:
+        """The last lines of every log, for an error's message."""
         tails = []
         for log in (*sorted(self.folder.glob("*.log")), *sorted((self.state_dir / "logs").glob("*.log"))):
             lines = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]

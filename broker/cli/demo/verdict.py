@@ -37,15 +37,18 @@ class Judged:
 
     @property
     def promised(self) -> int:
+        """The finish that was first answered, in microseconds."""
         return parse_time(self.transfer["promised_finish"] or "")
 
     @property
     def allowed(self) -> int:
+        """By how many microseconds it may miss its promise."""
         assert self.planned["start"] is not None
         return round(TOLERANCE * (self.promised - parse_time(self.planned["start"]))) + SLACK_US
 
     @property
     def deviation(self) -> int | None:
+        """Microseconds from promise to finish, positive when late; None while it has not finished."""
         finish = self.transfer["actual_finish"]
         return None if finish is None else parse_time(finish) - self.promised
 
@@ -57,9 +60,11 @@ class Judged:
 
     @property
     def intact(self) -> bool:
+        """Is what arrived what was sent, and was that reported?"""
         return self.received_digest == self.source_digest and self.transfer["checksum"] == f"sha256:{self.source_digest}"
 
     def faults(self) -> Iterator[str]:
+        """What was not as promised, in words."""
         name = name_of(self.transfer)
         if self.transfer["state"] != "FINISHED":
             yield f"{name} is {self.transfer['state']}: {self.transfer['waiting_reason']}"
@@ -96,6 +101,7 @@ def judge(broker: BrokerClient, cast: Cast, received: Path) -> tuple[list[Judged
 
 
 def table(judged: list[Judged], begin_us: int) -> Table:
+    """A row for each transfer."""
     rows = context.table(
         *("Transfer", "Size", "Begin", "Planned finish", "Actual finish", "Deviation", "Allowed", "SHA-256"),
         right=("Size", "Begin", "Planned finish", "Actual finish", "Deviation", "Allowed"),
@@ -117,6 +123,7 @@ def table(judged: list[Judged], begin_us: int) -> Table:
 
 
 def refusal(document: Mapping[str, Any]) -> Text:
+    """What became of the request that cannot be met."""
     finish = next((offer["finish"] for offer in document.get("counter_offers", []) if "finish" in offer), "?")
     return Text(f"5 impossible: refused ({document.get('status')}), limited by {(document.get('binding') or {}).get('link')}; "
                 f"counter-offer: done at {finish}")  # fmt: skip

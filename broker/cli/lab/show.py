@@ -19,6 +19,7 @@ class Meter:
         self._last: dict[str, Any] | None = None
 
     def line(self, now: dict[str, Any]) -> str:
+        """Throughput since the last call, both directions; empty at the first."""
         last, self._last = self._last, now
         if last is None:
             return ""

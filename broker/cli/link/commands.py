@@ -21,6 +21,8 @@ link = context.command_group("Links: directed, with a capacity that may change o
 
 
 class Kind(StrEnum):
+    """Why a window takes capacity away."""
+
     maintenance = "maintenance"
     outage = "outage"
     background = "background"

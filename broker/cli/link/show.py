@@ -9,10 +9,12 @@ MOST_SHOWN = 20
 
 
 def capacity(found: Link) -> str:
+    """The capacity for people; `*` where it has steps."""
     return show_rate(found["capacity_bps"]) + ("*" if found["available"] else "")
 
 
 def show_link(found: Link) -> None:
+    """Print a link's fields."""
     context.show_fields(
         {
             "link": found["id"],
@@ -37,6 +39,7 @@ def show_link(found: Link) -> None:
 
 
 def show_change(changed: LinkChange, as_json: bool) -> None:
+    """Print a link after a change, and what the change did to transfers."""
     if as_json:
         context.show_json(changed)
         return

@@ -18,6 +18,8 @@ _LONGEST_NAME = 60  # two of them and a "--" are a link's id, which has 128 char
 
 
 class UnknownTopology(Exception):
+    """There is no network of that name; says which names are near."""
+
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, names(), n=3, cutoff=0.5)
         also = f"; did you mean {' or '.join(near)}?" if near else ""

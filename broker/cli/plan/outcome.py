@@ -39,6 +39,7 @@ class Outcome:
 
     @property
     def segments(self) -> int:
+        """How many rows all plans have together."""
         return sum(len(plan.segments) for plan in self.schedule.plans)
 
 
@@ -86,6 +87,7 @@ class _Solved:
 
 
 def as_document(outcome: Outcome) -> dict[str, Any]:
+    """The JSON form of `bwb plan`."""
     schedule = outcome.schedule
     return {
         "planner": outcome.planner,
@@ -101,6 +103,7 @@ def as_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def as_comparison(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The JSON form of several planners' outcomes."""
     return {
         "plans": [as_document(outcome) for outcome in outcomes],
         "comparison": [

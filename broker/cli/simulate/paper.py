@@ -66,6 +66,7 @@ def _distinct(values: list[_Number], option: str) -> list[_Number]:
 
 
 def measure_all(loads: Sequence[float], seeds: Sequence[int], requests: int, jobs: int) -> list[Result]:
+    """Run every load with every seed in `jobs` processes; one result for each load."""
     wanted = points(loads, seeds, requests)
     runs: list[tuple[Point, Delays]] = []
     with progress() as told:
@@ -96,6 +97,7 @@ def _measured(wanted: Sequence[Point], jobs: int) -> Iterator[Delays]:
 
 
 def show(results: Sequence[Result], seeds: int, requests: int) -> None:
+    """Print the paper's table."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Load", justify="right")
     table.add_column("Rmax", justify="right")
@@ -124,6 +126,7 @@ def _cell(result: Result) -> str:
 
 
 def as_csv(results: Sequence[Result]) -> str:
+    """The results with one row for each load."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Result._fields)

@@ -36,6 +36,7 @@ def show_table(table: Table) -> None:
 
 
 def show(result: Mapping[str, Any]) -> None:
+    """Print the workload, and a row for each planner."""
     console = Console(highlight=False)
     about = result["workload"]
     load = "" if about["offered_load"] is None else f", load {about['offered_load']:.3g} on the busiest link"

@@ -252,6 +252,7 @@ def change(
 
 
 def remark_preview(preview: bool) -> None:
+    """Say that nothing was changed, where it was a preview."""
     if preview:
         context.remark("a preview: nothing was changed")
 

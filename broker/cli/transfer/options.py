@@ -14,11 +14,15 @@ from broker.core.units import US_PER_S
 
 
 class Mode(StrEnum):
+    """Modes that a command line can ask for."""
+
     reserve = "reserve"
     managed = "managed"
 
 
 class Limit(StrEnum):
+    """Limits of a transfer that can be taken back."""
+
     deadline = "deadline"
     not_before = "not-before"
     rate_max = "rate-max"
@@ -40,6 +44,8 @@ LIMITS = {
 
 
 class State(StrEnum):
+    """States to filter by, as the contract names them."""
+
     HELD = "HELD"
     RESERVED = "RESERVED"
     ACTIVE = "ACTIVE"
@@ -89,17 +95,23 @@ Preview = Annotated[bool, typer.Option("--preview", help="Change nothing; show w
 
 
 class Signal(StrEnum):
+    """On what a successor begins."""
+
     direct = "direct"
     broker = "broker"
     clock = "clock"
 
 
 class Timeout(StrEnum):
+    """What happens when the signal does not come."""
+
     start = "start"
     cancel = "cancel"
 
 
 class Overrun(StrEnum):
+    """What happens when the predecessor needs longer."""
+
     delay = "delay"
     fallback = "fallback"
 
@@ -154,6 +166,7 @@ def shape(
     shortest_segment: int | None,
     best_effort: bool | None,
 ) -> dict[str, Any]:
+    """The fields that say how a plan may look, where they were given."""
     return {
         "paths": paths,
         "path": via.split(",") if via else None,
@@ -165,14 +178,17 @@ def shape(
 
 
 def seconds(duration_us: int | None) -> float | None:
+    """Microseconds as seconds."""
     return None if duration_us is None else duration_us / US_PER_S
 
 
 def planners(given: str) -> list[str]:
+    """Planners by name, separated by commas; `all`: every one."""
     return ["*"] if given in ("all", "*") else given.split(",")
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:
+    """The object that --metadata gives. Exits where it is none."""
     if text is None:
         return None
     try:

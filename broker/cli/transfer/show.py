@@ -14,6 +14,7 @@ from broker.core.units import US_PER_S
 
 
 def show_transfer(found: Transfer) -> None:
+    """Print a transfer's fields and its plan."""
     reason = found["waiting_reason"]
     finish = found["actual_finish"]
     payload = found["payload"] or {}
@@ -67,6 +68,7 @@ def signal_text(signal: dict[str, Any] | None) -> str | None:
 
 
 def show_plan(plan: Plan) -> None:
+    """Print a plan's rows."""
     rows = context.table("From", "To", "Rate", "Path", right=("Rate",))
     for segment in plan["segments"]:
         rows.add_row(segment["begin"], segment["end"], show_rate(segment["rate_bps"]), " ".join(segment["path"]))
@@ -86,6 +88,7 @@ def show_effects(changed: Transfer) -> None:
 
 
 def show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[tuple[Quote, Plan]]], None]) -> None:
+    """Print what each planner would answer."""
     if as_json:
         context.show_json({"quotes": quotes})
     else:
@@ -100,6 +103,7 @@ def show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[t
 
 
 def as_lines(plans: list[tuple[Quote, Plan]]) -> None:
+    """Plans as a line each."""
     for quote, plan in plans:
         mean = plan["metrics"]["mean_rate_bps"]
         rate = f", on average {show_rate(int(mean))}" if mean else ""
@@ -107,6 +111,7 @@ def as_lines(plans: list[tuple[Quote, Plan]]) -> None:
 
 
 def as_table(plans: list[tuple[Quote, Plan]]) -> None:
+    """Plans side by side."""
     rows = context.table("Planner", "Start", "Finish", "On average", "Segments", "Path", "", right=("On average", "Segments"))
     for quote, plan in plans:
         mean = plan["metrics"]["mean_rate_bps"]
@@ -123,6 +128,7 @@ def as_table(plans: list[tuple[Quote, Plan]]) -> None:
 
 
 def show_batch(items: list[BatchItem], as_json: bool) -> None:
+    """Print what became of each item of a batch."""
     if as_json:
         context.show_json({"items": items})
         return
