@@ -87,7 +87,7 @@ type transfer struct {
 		Stop(remove bool)
 		Progress() mover.Progress
 	}
-	*ledger
+	*outbox
 }
 
 // Run is the agent from start to stop. The state folder is locked by the caller.

@@ -23,7 +23,7 @@ func (a *Agent) startObserved(t *transfer) {
 		_ = t.End(brokerapi.Failed)
 	default:
 		o := observe.Start(observe.Options{
-			Clock: a.clock, Classes: a.shaper, Names: net.DefaultResolver, Rules: a.cfg.Observe, Book: t.ledger, Log: a.log,
+			Clock: a.clock, Classes: a.shaper, Names: net.DefaultResolver, Rules: a.cfg.Observe, Outbox: t.outbox, Log: a.log,
 		}, t.orders)
 		t.mover, t.progress = o, o.Progress
 	}

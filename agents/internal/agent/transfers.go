@@ -3,10 +3,8 @@
 package agent
 
 import (
-	"strings"
 	"time"
 
-	"bandwidthbroker/agents/internal/agentstate"
 	"bandwidthbroker/agents/internal/brokerapi"
 	"bandwidthbroker/agents/internal/failure"
 	"bandwidthbroker/agents/internal/mover"
@@ -20,7 +18,7 @@ func (a *Agent) start(o mover.Orders) {
 		a.unable(o.Transfer, "the agent cannot remember it: "+err.Error())
 		return
 	}
-	t := &transfer{orders: o, ledger: &ledger{agent: a, transfer: o.Transfer, Memory: memory, since: time.Now()}}
+	t := &transfer{orders: o, outbox: &outbox{agent: a, transfer: o.Transfer, Memory: memory, since: time.Now()}}
 	a.transfers[o.Transfer] = t
 	outcome := memory.Outcome()
 	folder, flag := a.serve, "--serve"
@@ -41,13 +39,13 @@ func (a *Agent) start(o mover.Orders) {
 		_ = t.End(brokerapi.Failed)
 	case o.Send:
 		s := mover.StartSender(mover.SenderOptions{
-			Clock: a.clock, Folder: folder, Book: t.ledger, Log: a.log, PeerTimeout: a.cfg.PeerTimeout,
+			Clock: a.clock, Folder: folder, Outbox: t.outbox, Log: a.log, PeerTimeout: a.cfg.PeerTimeout,
 			Mechanisms: a.mechanisms,
 			Signals:    a.signals, Started: memory.Started(),
 		}, o)
 		t.mover, t.progress = s, s.Progress
 	default:
-		r := mover.StartReceiver(mover.ReceiverOptions{Folder: folder, State: a.state, Book: t.ledger, Log: a.log}, o, outcome)
+		r := mover.StartReceiver(mover.ReceiverOptions{Folder: folder, State: a.state, Outbox: t.outbox, Log: a.log}, o, outcome)
 		a.listener.Expect(o.Transfer, r)
 		t.mover, t.progress = r, r.Progress
 	}
@@ -110,71 +108,4 @@ func (a *Agent) sweep(held map[string]error) {
 			_ = a.state.Forget(id)
 		}
 	}
-}
-
-// ledger is where one transfer's events go: numbered, dated in broker time, kept in the spool. It is the mover's Book.
-type ledger struct {
-	*agentstate.Memory
-	agent    *Agent
-	transfer string
-	progress func() mover.Progress
-
-	// Of the last progress report; used by the reporting loop alone.
-	bytes   int64
-	applied int64
-	since   time.Time
-	rate    int64
-}
-
-// Report keeps an event and has it delivered soon.
-func (l *ledger) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
-	if err := l.put(kind, f); err != nil {
-		return err
-	}
-	poke(l.agent.deliverNow)
-	return nil
-}
-
-func (l *ledger) put(kind brokerapi.AgentReportKind, f mover.Facts) error {
-	return l.agent.spool.Put(brokerapi.AgentReport{
-		TransferID: l.transfer, Sequence: l.NextSequence(), At: time.UnixMicro(l.agent.clock.Now()).UTC(), Kind: kind,
-		Bytes: &f.Bytes, RateBps: &f.RateBps, AppliedRateBps: &f.AppliedBps,
-		Checksum: optional(f.Checksum), Code: optional(f.Code), Detail: optional(clip(f.Detail)),
-	})
-}
-
-// tick makes a progress report if something changed since the last one, and says whether it did.
-func (l *ledger) tick(now time.Time) bool {
-	if l.progress == nil {
-		return false
-	}
-	p := l.progress()
-	if p.Bytes == l.bytes && p.AppliedBps == l.applied {
-		l.since, l.rate = now, 0
-		return false
-	}
-	if span := now.Sub(l.since).Seconds(); span > 0 && p.Bytes > l.bytes {
-		l.rate = int64(float64(p.Bytes-l.bytes) * 8 / span)
-	}
-	l.bytes, l.applied, l.since = p.Bytes, p.AppliedBps, now
-	if err := l.put(brokerapi.Progress, mover.Facts{Bytes: p.Bytes, RateBps: l.rate, AppliedBps: p.AppliedBps}); err != nil {
-		l.agent.log.Error("progress not kept", "transfer", l.transfer, "error", err)
-	}
-	return true
-}
-
-// clip keeps a detail within what the broker takes, and whole characters.
-func clip(s string) string {
-	const most = 500
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -32,7 +32,7 @@ func (a *Agent) startWrapped(t *transfer) {
 		a.endedBefore(t.orders, outcome) // the broker has the report, or it waits in the spool
 		return
 	}
-	w := &wrapped{agent: a, ledger: t.ledger, log: a.log.With("transfer", t.orders.Transfer, "role", "wrapped"), orders: t.orders}
+	w := &wrapped{agent: a, outbox: t.outbox, log: a.log.With("transfer", t.orders.Transfer, "role", "wrapped"), orders: t.orders}
 	w.began = t.Began()
 	w.turn = newTurn(a.signals, a.clock, w.began, w.signalled)
 	o := t.orders
@@ -47,7 +47,7 @@ func (a *Agent) startWrapped(t *transfer) {
 // wrapped is a transfer whose data a command of somebody moves. It stands where the mover's sender stands.
 type wrapped struct {
 	agent  *Agent
-	ledger *ledger
+	outbox *outbox
 	log    *slog.Logger
 
 	mu        sync.Mutex
@@ -136,7 +136,7 @@ func (w *wrapped) look() time.Duration {
 	was := w.turn.pass
 	lost, again := w.turn.look(w.progress.Bytes)
 	switch {
-	case lost != nil && !w.began && w.ledger.Outcome() == "":
+	case lost != nil && !w.began && w.outbox.Outcome() == "":
 		why := &local.Refusal{Code: lost.Code, Detail: lost.Detail}
 		w.fail(why)
 		if w.line != nil {
@@ -152,7 +152,7 @@ func (w *wrapped) look() time.Duration {
 func (w *wrapped) signalled(code, detail string) {
 	w.log.Info("signal", "code", code, "detail", detail)
 	w.aside.Go(func() {
-		if err := w.ledger.Report(brokerapi.Signal, mover.Facts{Bytes: w.Progress().Bytes, Code: code, Detail: detail}); err != nil {
+		if err := w.outbox.Report(brokerapi.Signal, mover.Facts{Bytes: w.Progress().Bytes, Code: code, Detail: detail}); err != nil {
 			w.log.Error("report not kept", "kind", brokerapi.Signal, "error", err)
 		}
 	})
@@ -179,7 +179,7 @@ func (w *wrapped) converse(line *local.Line) {
 			w.progress = *m.Progress
 			w.mu.Unlock()
 		case m.Attach != nil && fd >= 0:
-			if err := holding.attach(w.agent.mechanisms, w.mechanism, w.ledger.transfer, *m.Attach, fd); err != nil {
+			if err := holding.attach(w.agent.mechanisms, w.mechanism, w.outbox.transfer, *m.Attach, fd); err != nil {
 				w.log.Error("connection not held", "mechanism", w.mechanism, "error", err)
 				_ = line.Send(local.Message{Rate: &local.Rate{Error: err.Error()}}, -1)
 			}
@@ -207,11 +207,11 @@ func (w *wrapped) take(r local.Report) error {
 		w.mu.Lock()
 		w.began = true
 		w.mu.Unlock()
-		if !w.ledger.StartOnce() {
+		if !w.outbox.StartOnce() {
 			return nil
 		}
 	case brokerapi.Shortfall:
-		if !w.ledger.ShortfallOnce(r.Revision) {
+		if !w.outbox.ShortfallOnce(r.Revision) {
 			return nil
 		}
 	case brokerapi.Finished, brokerapi.Failed:
@@ -219,16 +219,16 @@ func (w *wrapped) take(r local.Report) error {
 		w.progress.Bytes = r.Bytes
 		w.turn.release(0, causeOf(kind)) // the supervisor has seen everything acknowledged
 		w.mu.Unlock()
-		if w.ledger.Outcome() != "" {
+		if w.outbox.Outcome() != "" {
 			return nil
 		}
-		if err := w.ledger.Report(kind, facts); err != nil {
+		if err := w.outbox.Report(kind, facts); err != nil {
 			return err
 		}
 		w.log.Info("command ended", "outcome", kind, "bytes", r.Bytes, "code", r.Code, "detail", r.Detail)
-		return w.ledger.End(kind)
+		return w.outbox.End(kind)
 	}
-	return w.ledger.Report(kind, facts)
+	return w.outbox.Report(kind, facts)
 }
 
 // leave takes note that the supervisor's line is broken.
@@ -243,7 +243,7 @@ func (w *wrapped) leave(line *local.Line) {
 		w.turn.release(0, signal.Cancelled) // the command is gone with its supervisor
 		w.turn.leave()
 	}
-	if w.stopped || !w.began || w.ledger.Outcome() != "" {
+	if w.stopped || !w.began || w.outbox.Outcome() != "" {
 		return
 	}
 	grace := supervisorGrace
@@ -258,18 +258,18 @@ func (w *wrapped) leave(line *local.Line) {
 func (w *wrapped) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.line != nil || w.stopped || w.ledger.Outcome() != "" {
+	if w.line != nil || w.stopped || w.outbox.Outcome() != "" {
 		return
 	}
 	w.log.Error("transfer failed", "code", failure.SupervisorLost)
 	facts := mover.Facts{Bytes: w.progress.Bytes, Code: failure.SupervisorLost, Detail: "bwb-agent exec, which supervised the command, is gone"}
 	w.turn.release(0, signal.Failed)
-	if err := w.ledger.Report(brokerapi.Failed, facts); err != nil {
+	if err := w.outbox.Report(brokerapi.Failed, facts); err != nil {
 		w.log.Error("report not kept", "error", err)
 		w.lost = time.AfterFunc(supervisorGrace, w.giveUp)
 		return
 	}
-	if err := w.ledger.End(brokerapi.Failed); err != nil {
+	if err := w.outbox.End(brokerapi.Failed); err != nil {
 		w.log.Error("outcome not saved", "error", err)
 	}
 }
@@ -278,11 +278,11 @@ func (w *wrapped) giveUp() {
 func (w *wrapped) fail(why *local.Refusal) {
 	w.turn.release(0, signal.Failed)
 	facts := mover.Facts{Code: why.Code, Detail: why.Detail}
-	if err := w.ledger.Report(brokerapi.Failed, facts); err != nil {
+	if err := w.outbox.Report(brokerapi.Failed, facts); err != nil {
 		w.log.Error("report not kept", "error", err)
 		return
 	}
-	if err := w.ledger.End(brokerapi.Failed); err != nil {
+	if err := w.outbox.End(brokerapi.Failed); err != nil {
 		w.log.Error("outcome not saved", "error", err)
 	}
 }
@@ -312,7 +312,7 @@ func (w *wrapped) stop(remove bool) {
 		w.lost.Stop()
 	}
 	switch {
-	case remove && w.line != nil && w.ledger.Outcome() == "":
+	case remove && w.line != nil && w.outbox.Outcome() == "":
 		over := &local.Refusal{Code: "cancelled", Detail: "the broker no longer wants the transfer"}
 		_ = w.line.Send(local.Message{Over: over}, -1)
 		return // the supervisor ends the command and goes; then the link is free

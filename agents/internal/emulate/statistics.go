@@ -21,8 +21,9 @@ type Statistics struct {
 	TraceError   string                         `json:"trace_error,omitempty"`
 }
 
-// DirectionStatistics: Lateness is what the emulator itself adds to the delay, Unread how long packets may have waited to be taken
-// notice of, RunQueueUs how long its thread was ready, but not scheduled. If they matter, the measurement is worth nothing.
+// DirectionStatistics are the counts of one direction of the link. Lateness is what the emulator itself adds to the delay, Unread
+// how long packets may have waited before it read them, RunQueueUs how long its thread was ready but not scheduled. If
+// these are large beside the delay, the measurement is worth nothing.
 type DirectionStatistics struct {
 	CapacityBps   int64             `json:"capacity_bps"`
 	DelayUs       int64             `json:"delay_us"`

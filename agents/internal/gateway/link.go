@@ -48,7 +48,7 @@ func (s Settings) Check() error {
 type Fate uint8
 
 const (
-	Forwarded Fate = iota
+	Forwarded Fate = iota // it reached the other end
 	Overflow       // the buffer was full
 	Lost           // at random, after it was sent
 	Cut            // the link was cut, or is

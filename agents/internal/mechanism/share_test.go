@@ -133,7 +133,7 @@ func TestABurstyStreamIsNotStalled(t *testing.T) {
 
 // What has left at the smallest rate holds a raised one up for half a second at most, also on paths of about a millisecond.
 func TestTheSmallestRateBlocksForHalfASecondAtMost(t *testing.T) {
-	for _, rtt := range []uint32{50, 600, 1_000, 1_500, 20_000, 1<<32 - 1} {
+	for _, rtt := range []uint32{50, 600, 1_000, 1_500, 2_500, 20_000, 1<<32 - 1} {
 		info := &unix.TCPInfo{Snd_mss: 1448, Min_rtt: rtt}
 		burst := pacing.Burst(1448, int64(rtt), 9)
 		if took := schedule.Duration(leastBps(info, 9), burst); took > 500_000 {

@@ -95,7 +95,7 @@ func looped(b *testing.B, name mechanism.Name, rate int64) (*transmission, error
 		Segments: []schedule.Segment{{Begin: now - 1_000_000, End: now + 3_600_000_000, RateBps: rate}},
 	}
 	log := slog.New(slog.DiscardHandler)
-	s := &Sender{clock: wallClock{}, log: log, book: newBook(), mechanisms: everything(), changed: make(chan struct{}, 1)}
+	s := &Sender{clock: wallClock{}, log: log, outbox: newOutbox(), mechanisms: everything(), changed: make(chan struct{}, 1)}
 	port := signalport.Mute(log)
 	s.gate, s.tail = NewGate(port, s.clock, false, s.wake, s.signalled), NewTail(port, s.clock, s.signalled)
 	s.follow(o)

@@ -21,7 +21,7 @@ func (p *pair) senderBy(host Mechanisms) *Sender {
 	o := p.orders
 	o.Send = true
 	s := StartSender(SenderOptions{
-		Clock: wallClock{}, Folder: p.serving, Book: p.sent, Log: slog.New(slog.DiscardHandler), PeerTimeout: 5 * time.Second, Mechanisms: host,
+		Clock: wallClock{}, Folder: p.serving, Outbox: p.sent, Log: slog.New(slog.DiscardHandler), PeerTimeout: 5 * time.Second, Mechanisms: host,
 	}, o)
 	p.t.Cleanup(func() { s.Stop(false) })
 	return s

@@ -23,17 +23,17 @@ import (
 	"bandwidthbroker/agents/internal/served"
 )
 
-// book keeps a transfer's events in memory.
-type book struct {
+// outbox keeps a transfer's events in memory.
+type outbox struct {
 	mu        sync.Mutex
 	events    []string
 	checksums []string // of the same
 	wake      chan struct{}
 }
 
-func newBook() *book { return &book{wake: make(chan struct{}, 100)} }
+func newOutbox() *outbox { return &outbox{wake: make(chan struct{}, 100)} }
 
-func (b *book) Report(kind brokerapi.AgentReportKind, f Facts) error {
+func (b *outbox) Report(kind brokerapi.AgentReportKind, f Facts) error {
 	b.mu.Lock()
 	b.events = append(b.events, strings.TrimSpace(string(kind)+" "+f.Code))
 	b.checksums = append(b.checksums, f.Checksum)
@@ -41,11 +41,11 @@ func (b *book) Report(kind brokerapi.AgentReportKind, f Facts) error {
 	b.wake <- struct{}{}
 	return nil
 }
-func (b *book) StartOnce() bool                     { return true }
-func (b *book) ShortfallOnce(int64) bool            { return true }
-func (b *book) End(brokerapi.AgentReportKind) error { return nil }
+func (b *outbox) StartOnce() bool                     { return true }
+func (b *outbox) ShortfallOnce(int64) bool            { return true }
+func (b *outbox) End(brokerapi.AgentReportKind) error { return nil }
 
-func (b *book) wait(t *testing.T, event string) {
+func (b *outbox) wait(t *testing.T, event string) {
 	t.Helper()
 	alarm := time.After(10 * time.Second)
 	for {
@@ -78,14 +78,14 @@ type pair struct {
 	state              *agentstate.Folder
 	listener           *Listener
 	orders             Orders
-	sent, received     *book
+	sent, received     *outbox
 	serving, receiving *served.Folder
 	log                *slog.Logger // of both sides
 }
 
 func newPair(t *testing.T, size int) *pair {
 	t.Helper()
-	p := &pair{t: t, serve: t.TempDir(), receive: t.TempDir(), sent: newBook(), received: newBook(), log: slog.New(slog.DiscardHandler)}
+	p := &pair{t: t, serve: t.TempDir(), receive: t.TempDir(), sent: newOutbox(), received: newOutbox(), log: slog.New(slog.DiscardHandler)}
 	var err error
 	if p.state, err = agentstate.Open(t.TempDir()); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func newPair(t *testing.T, size int) *pair {
 }
 
 func (p *pair) receiver() *Receiver {
-	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Book: p.received, Log: p.log}, p.orders, "")
+	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Outbox: p.received, Log: p.log}, p.orders, "")
 	p.listener.Expect("tr_1", r)
 	p.t.Cleanup(func() { r.Stop(false) })
 	return r
@@ -123,7 +123,7 @@ func (p *pair) receiver() *Receiver {
 func (p *pair) sender() *Sender {
 	o := p.orders
 	o.Send = true
-	s := StartSender(SenderOptions{Clock: wallClock{}, Folder: p.serving, Book: p.sent, Log: p.log, PeerTimeout: 5 * time.Second}, o)
+	s := StartSender(SenderOptions{Clock: wallClock{}, Folder: p.serving, Outbox: p.sent, Log: p.log, PeerTimeout: 5 * time.Second}, o)
 	p.t.Cleanup(func() { s.Stop(false) })
 	return s
 }
@@ -185,8 +185,8 @@ func TestWithoutVerification(t *testing.T) {
 			t.Errorf("a checksum of a file that nobody hashed: %s", told)
 		}
 	}
-	again := newBook()
-	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Book: again, Log: slog.New(slog.DiscardHandler)}, p.orders, "")
+	again := newOutbox()
+	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Outbox: again, Log: slog.New(slog.DiscardHandler)}, p.orders, "")
 	defer r.Stop(false)
 	again.wait(t, "finished")
 }
@@ -212,7 +212,7 @@ func TestALostDoneIsToldAgain(t *testing.T) {
 	p.received.wait(t, "finished")
 	_ = c.conn.Close() // before DONE was read
 
-	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Book: newBook(), Log: slog.New(slog.DiscardHandler)}, p.orders, brokerapi.Finished)
+	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: p.state, Outbox: newOutbox(), Log: slog.New(slog.DiscardHandler)}, p.orders, brokerapi.Finished)
 	p.listener.Expect("tr_1", r)
 	p.sender()
 	p.sent.wait(t, "sent")

@@ -65,9 +65,9 @@ type Facts struct {
 	Checksum, Code, Detail string
 }
 
-// Book is where a transfer's events go and what is remembered of it across restarts. Report returns when the event is
+// Outbox is where a transfer's events go and what is remembered of it across restarts. Report returns when the event is
 // safely on disk.
-type Book interface {
+type Outbox interface {
 	Report(kind brokerapi.AgentReportKind, f Facts) error
 	StartOnce() bool
 	ShortfallOnce(revision int64) bool

@@ -32,13 +32,13 @@ func (s *Sender) fail(f *failure.Failure) {
 }
 
 func (s *Sender) over(outcome brokerapi.AgentReportKind) {
-	if err := s.book.End(outcome); err != nil {
+	if err := s.outbox.End(outcome); err != nil {
 		s.log.Error("outcome not saved: a restart will try again", "error", err)
 	}
 }
 
 func (s *Sender) report(kind brokerapi.AgentReportKind, f Facts) {
-	if err := s.book.Report(kind, f); err != nil {
+	if err := s.outbox.Report(kind, f); err != nil {
 		s.log.Error("report not kept", "kind", kind, "error", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 type Receiver struct {
 	folder *served.Folder
 	state  *agentstate.Folder
-	book   Book
+	outbox Outbox
 	log    *slog.Logger
 	gauges gauges
 	marks  marks
@@ -43,14 +43,14 @@ type Receiver struct {
 type ReceiverOptions struct {
 	Folder *served.Folder
 	State  *agentstate.Folder
-	Book   Book
+	Outbox Outbox
 	Log    *slog.Logger
 }
 
 // StartReceiver makes ready for a sender. What cannot work is found out now where that needs no look at the disk.
 func StartReceiver(opt ReceiverOptions, o Orders, outcome brokerapi.AgentReportKind) *Receiver {
 	r := &Receiver{
-		folder: opt.Folder, state: opt.State, book: opt.Book,
+		folder: opt.Folder, state: opt.State, outbox: opt.Outbox,
 		log:  opt.Log.With("transfer", o.Transfer, "role", "receive"),
 		quit: make(chan struct{}), ready: make(chan struct{}),
 	}
@@ -157,13 +157,13 @@ func (r *Receiver) fail(f *failure.Failure) {
 }
 
 func (r *Receiver) over(outcome brokerapi.AgentReportKind) {
-	if err := r.book.End(outcome); err != nil {
+	if err := r.outbox.End(outcome); err != nil {
 		r.log.Error("outcome not saved", "error", err)
 	}
 }
 
 func (r *Receiver) report(kind brokerapi.AgentReportKind, f Facts) {
-	if err := r.book.Report(kind, f); err != nil {
+	if err := r.outbox.Report(kind, f); err != nil {
 		r.log.Error("report not kept", "kind", kind, "error", err)
 	}
 }

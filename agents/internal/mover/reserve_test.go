@@ -85,11 +85,11 @@ func TestTheSameSpaceIsNotPromisedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := &pair{
-		t: t, serve: p.serve, receive: p.receive, state: second, listener: p.listener, orders: p.orders, sent: newBook(), received: newBook(),
+		t: t, serve: p.serve, receive: p.receive, state: second, listener: p.listener, orders: p.orders, sent: newOutbox(), received: newOutbox(),
 		serving: p.serving, receiving: p.receiving, log: p.log,
 	}
 	other.orders.Transfer = "tr_2"
-	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: second, Book: other.received, Log: p.log}, func() Orders {
+	r := StartReceiver(ReceiverOptions{Folder: p.receiving, State: second, Outbox: other.received, Log: p.log}, func() Orders {
 		o := other.orders
 		o.Path = "y"
 		return o

@@ -30,7 +30,7 @@ const (
 type Sender struct {
 	clock       Clock
 	folder      *served.Folder
-	book        Book
+	outbox      Outbox
 	log         *slog.Logger
 	peerTimeout time.Duration
 	mechanisms  Mechanisms
@@ -57,7 +57,7 @@ type Sender struct {
 type SenderOptions struct {
 	Clock       Clock
 	Folder      *served.Folder
-	Book        Book
+	Outbox      Outbox
 	Log         *slog.Logger
 	PeerTimeout time.Duration
 	Mechanisms  Mechanisms       // nil: those that need a socket alone
@@ -69,7 +69,7 @@ type SenderOptions struct {
 func StartSender(opt SenderOptions, o Orders) *Sender {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Sender{
-		clock: opt.Clock, folder: opt.Folder, book: opt.Book, peerTimeout: opt.PeerTimeout,
+		clock: opt.Clock, folder: opt.Folder, outbox: opt.Outbox, peerTimeout: opt.PeerTimeout,
 		log:   opt.Log.With("transfer", o.Transfer, "role", "send"),
 		ended: make(chan struct{}), cancel: cancel, changed: make(chan struct{}, 1), mechanisms: opt.Mechanisms,
 	}

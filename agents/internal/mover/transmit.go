@@ -153,7 +153,7 @@ func (t *transmission) run(ctx context.Context) error {
 		if !t.started {
 			t.started = true
 			t.aside.Go(func() {
-				if t.book.StartOnce() {
+				if t.outbox.StartOnce() {
 					t.report(brokerapi.Started, Facts{Bytes: t.gauges.bytes.Load()})
 				}
 			})
@@ -305,7 +305,7 @@ func (t *transmission) checkShortfall(now int64) {
 	// The rates tell the broker what this pair of hosts reaches, where that is less than what was booked.
 	facts := Facts{Bytes: t.gauges.safe.Load(), RateBps: t.pacer.Achieved(), AppliedBps: t.gauges.applied.Load()}
 	t.aside.Go(func() {
-		if t.book.ShortfallOnce(revision) {
+		if t.outbox.ShortfallOnce(revision) {
 			t.report(brokerapi.Shortfall, facts)
 		}
 	})

@@ -46,9 +46,9 @@ type Classes interface {
 	Framing(to netip.Addr, protocol tclinux.Protocol) (wirerate.Framing, error)
 }
 
-// Book is where events go, and what is remembered across restarts.
-type Book interface {
-	mover.Book
+// Outbox is where events go, and what is remembered across restarts.
+type Outbox interface {
+	mover.Outbox
 	Counted() agentstate.Counted
 	Count(agentstate.Counted)
 }
@@ -59,7 +59,7 @@ type Options struct {
 	Classes Classes
 	Names   Resolver
 	Rules   Rules // what this host lets be observed
-	Book    Book
+	Outbox  Outbox
 	Log     *slog.Logger
 }
 
@@ -144,7 +144,7 @@ func (o *Observer) leave() {
 	orders := o.orders.Load()
 	o.read(orders, o.Clock.Now())
 	if o.count != nil {
-		o.Book.Count(o.count.kept)
+		o.Outbox.Count(o.count.kept)
 	}
 	o.Classes.Drop(orders.Transfer)
 	if _, err := o.Classes.Sync(); err != nil {
@@ -202,7 +202,7 @@ func (o *Observer) hold(ctx context.Context, orders *mover.Orders, rate, now int
 	if err := o.Classes.Want(orders.Transfer, class); err != nil {
 		return err
 	}
-	o.Book.Count(o.count.kept)
+	o.Outbox.Count(o.count.kept)
 	o.synced, o.wireBps = now, 0
 	done, err := o.Classes.Sync()
 	for _, op := range done {
@@ -229,7 +229,7 @@ func (o *Observer) aim(ctx context.Context, orders *mover.Orders) error {
 	if err != nil {
 		return err
 	}
-	kept := o.Book.Counted()
+	kept := o.Outbox.Counted()
 	if o.count != nil {
 		kept = o.count.kept
 	}
@@ -292,8 +292,8 @@ func (o *Observer) judge(orders *mover.Orders, now, end int64) {
 	payload := o.bytes.Load()
 	silent := now > end+quiet && now > o.lastSeen+quiet
 	facts := mover.Facts{Bytes: payload, AppliedBps: o.applied.Load()}
-	if payload > 0 && o.Book.StartOnce() {
-		o.Book.Count(o.count.kept)
+	if payload > 0 && o.Outbox.StartOnce() {
+		o.Outbox.Count(o.count.kept)
 		o.report(brokerapi.Started, facts)
 	}
 	switch {
@@ -336,7 +336,7 @@ func (o *Observer) end(outcome brokerapi.AgentReportKind, facts mover.Facts) {
 		return
 	}
 	o.ended = outcome
-	if err := o.Book.End(outcome); err != nil {
+	if err := o.Outbox.End(outcome); err != nil {
 		o.Log.Error("outcome not saved", "error", err)
 	}
 	o.Log.Info("observed", "outcome", outcome, "bytes", facts.Bytes, "code", facts.Code, "detail", facts.Detail)
@@ -344,7 +344,7 @@ func (o *Observer) end(outcome brokerapi.AgentReportKind, facts mover.Facts) {
 
 // report says whether the event is safe; the next look tries again otherwise.
 func (o *Observer) report(kind brokerapi.AgentReportKind, facts mover.Facts) bool {
-	if err := o.Book.Report(kind, facts); err != nil {
+	if err := o.Outbox.Report(kind, facts); err != nil {
 		o.Log.Error("report not kept", "kind", kind, "error", err)
 		return false
 	}

@@ -37,8 +37,8 @@ type bubble struct{}
 func (bubble) Now() int64   { return time.Now().UnixMicro() }
 func (bubble) Guard() int64 { return 1000 }
 
-// book is a ledger without a disk.
-type book struct {
+// outbox is one without a disk.
+type outbox struct {
 	reports []string
 	started bool
 	counted agentstate.Counted
@@ -46,18 +46,18 @@ type book struct {
 	full    atomic.Bool // the disk
 }
 
-func (b *book) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
+func (b *outbox) Report(kind brokerapi.AgentReportKind, f mover.Facts) error {
 	if b.full.Load() {
 		return errors.New("no space left")
 	}
 	b.reports = append(b.reports, strings.TrimSpace(fmt.Sprintf("%s %d %s %s", kind, f.Bytes, f.Code, f.Detail)))
 	return nil
 }
-func (b *book) StartOnce() bool                             { first := !b.started; b.started = true; return first }
-func (b *book) ShortfallOnce(int64) bool                    { return false }
-func (b *book) End(outcome brokerapi.AgentReportKind) error { b.ended = outcome; return nil }
-func (b *book) Counted() agentstate.Counted                 { return b.counted }
-func (b *book) Count(c agentstate.Counted)                  { b.counted = c }
+func (b *outbox) StartOnce() bool                             { first := !b.started; b.started = true; return first }
+func (b *outbox) ShortfallOnce(int64) bool                    { return false }
+func (b *outbox) End(outcome brokerapi.AgentReportKind) error { b.ended = outcome; return nil }
+func (b *outbox) Counted() agentstate.Counted                 { return b.counted }
+func (b *outbox) Count(c agentstate.Counted)                  { b.counted = c }
 
 // names knows one host, from its second question on.
 type names struct{ asked int }
@@ -76,7 +76,7 @@ type play struct {
 	begin  time.Time
 	kernel *tctest.Kernel
 	shaper *tclinux.Shaper
-	book   *book
+	outbox *outbox
 	names  *names
 	orders mover.Orders
 	allow  string // DefaultRules unless set
@@ -84,7 +84,7 @@ type play struct {
 }
 
 func newPlay(t *testing.T) *play {
-	p := &play{t: t, begin: time.Now(), kernel: tctest.New("eth0"), book: &book{}, names: &names{}}
+	p := &play{t: t, begin: time.Now(), kernel: tctest.New("eth0"), outbox: &outbox{}, names: &names{}}
 	p.kernel.Routes[peer] = "eth0"
 	at := func(seconds int64) int64 { return p.begin.UnixMicro() + seconds*1_000_000 }
 	p.orders = mover.Orders{
@@ -114,7 +114,7 @@ func (p *play) start() {
 	if p.shaper, err = tclinux.Open(p.kernel); err != nil {
 		p.t.Fatal(err)
 	}
-	p.Observer = Start(Options{Clock: bubble{}, Classes: p.shaper, Names: p.names, Rules: p.rules(), Book: p.book, Log: slog.New(slog.DiscardHandler)}, p.orders)
+	p.Observer = Start(Options{Clock: bubble{}, Classes: p.shaper, Names: p.names, Rules: p.rules(), Outbox: p.outbox, Log: slog.New(slog.DiscardHandler)}, p.orders)
 }
 
 // until waits until so long after the begin of the play, and a moment more.
@@ -136,8 +136,8 @@ func (p *play) rate() int64 {
 
 func (p *play) reported(want ...string) {
 	p.t.Helper()
-	if !slices.Equal(p.book.reports, want) {
-		p.t.Errorf("reports %q, want %q", p.book.reports, want)
+	if !slices.Equal(p.outbox.reports, want) {
+		p.t.Errorf("reports %q, want %q", p.outbox.reports, want)
 	}
 }
 
@@ -174,8 +174,8 @@ func TestLife(t *testing.T) {
 		p.send(11_000)
 		p.until(22)
 		p.reported("started 14480000", "finished 30408000")
-		if p.book.ended != brokerapi.Finished || p.rate() != wire(8e6) {
-			t.Errorf("%s, and still %d bit/s", p.book.ended, p.rate())
+		if p.outbox.ended != brokerapi.Finished || p.rate() != wire(8e6) {
+			t.Errorf("%s, and still %d bit/s", p.outbox.ended, p.rate())
 		}
 		p.Stop(true)
 		if state := p.kernel.State(); state != "eth0 pfifo_fast 0:" {
@@ -202,8 +202,8 @@ func TestEnds(t *testing.T) {
 			"failed 0 mechanism_unavailable htb: no way to 192.0.2.7: network is unreachable"}},
 		"a name": {func(p *play) { p.orders.Match.Address = "dtn-b" }, 100, 12, []string{"started 144800"}},
 		"a full disk": {func(p *play) {
-			p.book.full.Store(true)
-			time.AfterFunc(45*time.Second, func() { p.book.full.Store(false) })
+			p.outbox.full.Store(true)
+			time.AfterFunc(45*time.Second, func() { p.outbox.full.Store(false) })
 		}, 100, 46, []string{"finished 144800"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,10 +231,10 @@ func TestRestarts(t *testing.T) {
 	for name, again := range map[string]func(p *play){
 		"stopped": func(p *play) { p.Stop(false); p.shaper.Close() },
 		"killed": func(p *play) {
-			kept := p.book.counted
+			kept := p.outbox.counted
 			p.kernel.CrashAfter(0) // what it would still do is not done
 			p.Stop(false)
-			p.book.counted = kept
+			p.outbox.counted = kept
 			p.kernel.Restart()
 		},
 	} {
@@ -387,15 +387,15 @@ func TestWhatIsNotAllowedIsNotTouched(t *testing.T) {
 				change(p)
 				p.start()
 				said := func() bool {
-					return len(p.book.reports) == 1 && strings.HasPrefix(p.book.reports[0], "failed 0 match_refused ")
+					return len(p.outbox.reports) == 1 && strings.HasPrefix(p.outbox.reports[0], "failed 0 match_refused ")
 				}
 				p.until(0.001)
 				if name != "by name" && name != "no peer" && !said() {
-					t.Errorf("at once: %q", p.book.reports)
+					t.Errorf("at once: %q", p.outbox.reports)
 				}
 				p.until(20)
 				if !said() {
-					t.Errorf("in the end: %q", p.book.reports)
+					t.Errorf("in the end: %q", p.outbox.reports)
 				}
 				if p.rate() != 0 || p.Progress().Connected {
 					t.Errorf("packets are held to %d bit/s", p.rate())

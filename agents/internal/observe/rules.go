@@ -17,7 +17,7 @@ import (
 	"bandwidthbroker/agents/internal/tclinux"
 )
 
-// DefaultRules: packets to the other host of the transfer alone, and to none of the ports at which a host is administered.
+// DefaultRules allow packets to the other host of the transfer alone, and to none of the ports at which a host is administered.
 const DefaultRules = "peer:1024-65535"
 
 // thePeer is the word for the address of the transfer's other host.
