@@ -49,11 +49,11 @@ type Fate uint8
 
 const (
 	Forwarded Fate = iota // it reached the other end
-	Overflow       // the buffer was full
-	Lost           // at random, after it was sent
-	Cut            // the link was cut, or is
-	Ordered        // a test ordered it
-	Fates          // how many there are
+	Overflow              // the buffer was full
+	Lost                  // at random, after it was sent
+	Cut                   // the link was cut, or is
+	Ordered               // a test ordered it
+	Fates                 // how many there are
 )
 
 // Packet is one that the link has taken.
