@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from broker.api.errors import refusal
+from broker.api.statuses import status_of
 from broker.desk.ground.problems import Problem
 
 _SMALL = 128 * 1024
@@ -65,7 +66,7 @@ class Bodies:
         except Problem as problem:
             self._release(body)
             await self._rest(body)
-            headers = {"Retry-After": "1"} if problem.status == 503 else {}
+            headers = {"Retry-After": "1"} if status_of(problem) == 503 else {}
             await refusal(problem, headers | {"Connection": "close"})(scope, receive, send)
             return
         except ClientDisconnect:

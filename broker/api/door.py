@@ -17,6 +17,7 @@ from broker.api.callers import RECOGNISED, bearer, caller, cookie_secret
 from broker.api.context import Broker
 from broker.api.errors import away_answer, refusal
 from broker.api.rates import Buckets
+from broker.api.statuses import status_of
 from broker.desk.ground.problems import Problem
 from broker.settings import Settings
 from broker.store.session import DatabaseAway
@@ -58,7 +59,7 @@ class Door:
         try:
             await self._check(request)
         except Problem as problem:
-            if problem.status == 429:
+            if status_of(problem) == 429:
                 await asyncio.sleep(_HELD_S)
             answer = refusal(problem, {"Connection": "close"} if _long_body(request) else {})
         except DatabaseAway as away:

@@ -11,6 +11,7 @@ from starlette.routing import Match, Route
 
 from broker.api.faults import Faults
 from broker.api.render import problem_answer
+from broker.api.statuses import status_of
 from broker.desk.ground.problems import Problem
 from broker.store.session import DatabaseAway
 
@@ -54,7 +55,8 @@ def _rate_limit(problem: Problem) -> dict[str, str]:
 
 
 def refusal(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    own = _HEADERS[problem.status](problem) if problem.status in _HEADERS else {}
+    status = status_of(problem)
+    own = _HEADERS[status](problem) if status in _HEADERS else {}
     return problem_answer(problem, own | (headers or {}))
 
 

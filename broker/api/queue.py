@@ -9,6 +9,7 @@ from fastapi import Response
 
 from broker.api import paging, render
 from broker.api.context import Broker, etag
+from broker.api.statuses import with_status
 from broker.core.units import format_time
 from broker.desk.ground.limits import refuse_jobs
 from broker.desk.ground.problems import Problem
@@ -120,7 +121,7 @@ def document(job: Job, called: Mapping[str, str]) -> Json:
         "attempts": job.attempts,
         "request": job.request,
         "result": result,
-        "error": job.error,
+        "error": None if job.error is None else with_status(job.error),
         "owner": job.owner,
         "owner_name": called.get(job.owner),
         "revision": job.revision,

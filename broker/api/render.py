@@ -9,6 +9,7 @@ import orjson
 from fastapi import Response
 
 from broker.api import request_ids
+from broker.api.statuses import problem_document, status_of
 from broker.core.allowance import GB_HOUR, LIMITS, Allowance, Use
 from broker.core.link_document import document_of
 from broker.core.plan import Plan
@@ -34,10 +35,10 @@ def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = 
 
 
 def problem_answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    document = problem.document()
+    document = problem_document(problem)
     if request_id := request_ids.current():
         document["request_id"] = request_id
-    return Response(orjson.dumps(document), problem.status, headers, "application/problem+json")
+    return Response(orjson.dumps(document), status_of(problem), headers, "application/problem+json")
 
 
 def time_or_none(time_us: int | None) -> str | None:
@@ -186,13 +187,13 @@ def _signalled(record: Transfer) -> bool:
 
 def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> Json:
     if isinstance(result, Problem):
-        return {"status": result.status, "transfer": None, "problem": result.document()}
+        return {"status": status_of(result), "transfer": None, "problem": problem_document(result)}
     return {"status": 201, "transfer": transfer(result, links), "problem": None}
 
 
 def quote(planner: str, books: bool, result: Plan | Problem, links: Mapping[str, LinkRecord]) -> Json:
     if isinstance(result, Problem):
-        return {"planner": planner, "books": books, "admitted": False, "plan": None, "problem": result.document()}
+        return {"planner": planner, "books": books, "admitted": False, "plan": None, "problem": problem_document(result)}
     shown = plan(planner, result.segments, links)
     return {"planner": planner, "books": books, "admitted": True, "plan": shown, "problem": None}
 

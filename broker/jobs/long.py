@@ -95,7 +95,7 @@ def _error(job: Job, failure: Exception) -> Json:
         case _:
             log.exception("job %s failed", job.id, exc_info=failure)
     detail = f"a fault of the broker ({failure or type(failure).__name__}); its worker's log has the details, nothing was changed"
-    return {"type": "about:blank", "title": "Internal error", "status": 500, "detail": detail[:1000]}
+    return {"type": "about:blank", "title": "Internal error", "detail": detail[:1000]}
 
 
 def _silent(job: Job) -> Json:

@@ -20,7 +20,8 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.result import Ok
 
-from broker.desk.ground.problems import STATUS, TYPE_PREFIX
+from broker.api.statuses import STATUS
+from broker.desk.ground.problems import TYPE_PREFIX
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.main import create_app

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from broker.api.statuses import STATUS
 from broker.core.transfer import TRANSITIONS
-from broker.desk.ground.problems import STATUS
 from broker.settings import Settings
 from tests.live import Live, live_server
 

@@ -159,7 +159,7 @@ async def test_others_who_are_faster_make_it_plan_anew(queue: Queue, monkeypatch
     job_id = await queue.add(Kind.PLAN, PLAN)
     await queue.look()
     lost = await queue.get(job_id)
-    assert lost.state is JobState.FAILED and lost.error is not None and lost.error["status"] == 409
+    assert lost.state is JobState.FAILED and lost.error is not None and lost.error["type"].endswith("/conflict")
     assert lost.error["changed"]["ids"] == ["L1"] and "6 times" in lost.error["detail"], lost.error
     await queue.w.check()
 
@@ -211,7 +211,7 @@ async def test_a_process_that_dies_is_tried_three_times(queue: Queue) -> None:
         await asyncio.wait_for(looking, 20)
     job = await queue.get(job_id)
     assert job.state is JobState.FAILED and job.error is not None
-    assert job.error["status"] == 503 and "3 times" in job.error["detail"] and "SIGKILL" in job.error["detail"]
+    assert job.error["type"].endswith("/unavailable") and "3 times" in job.error["detail"] and "SIGKILL" in job.error["detail"]
 
 
 async def test_a_job_has_bounds(queue: Queue) -> None:
@@ -219,7 +219,7 @@ async def test_a_job_has_bounds(queue: Queue) -> None:
     await queue.look(job_time_limit_s=1)
     job = await queue.get(job_id)
     assert job.state is JobState.FAILED and job.error is not None
-    assert job.error["status"] == 413 and "BWB_JOB_TIME_LIMIT_S" in job.error["detail"]
+    assert job.error["type"].endswith("/too-large") and "BWB_JOB_TIME_LIMIT_S" in job.error["detail"]
     watch = Watch(queue.w.look, queue.w.clock, never, 60, memory_mb=1)
     watch.pid = os.getpid()
     with pytest.raises(OutOfBounds, match="BWB_JOB_MEMORY_MB"):
@@ -232,11 +232,11 @@ async def test_a_fault_of_ours_is_said_and_nothing_changes(queue: Queue) -> None
     job_id = await queue.add(Kind.PLAN, {"no": "plan"})
     await queue.look()
     job = await queue.get(job_id)
-    assert job.state is JobState.FAILED and job.error is not None and job.error["status"] == 500
+    assert job.state is JobState.FAILED and job.error is not None and job.error["type"] == "about:blank"
     job_id = await queue.add(Kind.PLAN, PLAN)
     await queue.look(plan_limit=1)
     job = await queue.get(job_id)
-    assert job.error is not None and job.error["status"] == 413 and job.error["movable"] == 2
+    assert job.error is not None and job.error["type"].endswith("/too-large") and job.error["movable"] == 2
     assert await queue.w.everything() == before
 
 

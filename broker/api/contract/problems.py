@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from broker.api.contract.parts import EVERY_ANSWER, Part
 from broker.api.fields import ABSENT, TimeText
-from broker.desk.ground.problems import STATUS, TYPE_PREFIX
+from broker.api.statuses import STATUS
+from broker.desk.ground.problems import TYPE_PREFIX
 
 _CODES = ", ".join(f"`{code}`" for code in STATUS)
 
