@@ -27,9 +27,9 @@ ALONE := tests/lab tests/agents/test_managed.py
 CHAOS := tests/chaos tests/agents/test_partition.py tests/agents/test_small_files.py
 WHOLE := tests/embedded tests/demo
 BROWSER := tests/dashboard
-APART := tests/abuse $(ALONE) $(CHAOS) $(WHOLE) $(BROWSER)
+APART := tests/abuse tests/contract $(ALONE) $(CHAOS) $(WHOLE) $(BROWSER)
 
-.PHONY: help setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages release-check quick fmt lint types imports contract web vet
+.PHONY: help generate setup tools build scans dashboard up demo test check bench abuse screenshots experiment-endhost packages release-check quick fmt lint types imports contract web vet
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-18s %s\n", $$1, $$2}' Makefile
 
@@ -105,8 +105,20 @@ types: setup
 imports: setup
 	$(BIN)/lint-imports
 
-contract: setup
+# Drift, validity and style of the contract, and what is made of it: the Python client's documents, and clients in three languages, which
+# are compiled and drive a real broker.
+contract: setup scans
 	$(BIN)/bwb openapi --check
+	$(BIN)/python packaging/contract.py validate
+	$(BIN)/python packaging/contract.py lint
+	$(BIN)/python packaging/contract.py documents --check
+	.ci/pytest tests/contract
+
+generate: setup ## write the contract, and what is made of it: documents of the Python client, types of the dashboard and of the agent
+	$(BIN)/bwb openapi
+	$(BIN)/python packaging/contract.py documents
+	$(BIN)/python packaging/dashboard.py run types
+	cd agents && $(GO) generate ./internal/brokerapi
 
 web: setup
 	flock Makefile $(BIN)/python packaging/dashboard.py run lint

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from broker.api.fields import Body, Name, Text, TimeText
 from broker.api.schemas import LinkBody
+from broker.store.jobs import JobState
 
 SECONDS_A_DAY = 86_400
 
@@ -57,7 +58,7 @@ class SimulationBody(BaseModel):
 class JobOut(BaseModel):
     id: str
     kind: Literal["plan", "simulation"]
-    state: Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
+    state: JobState
     progress: float = Field(description="0 to 1")
     stage: str | None = Field(description="what it is doing, or what it waits for, in words")
     cancel_requested: bool

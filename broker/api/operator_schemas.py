@@ -117,7 +117,10 @@ class TokenOut(BaseModel):
     expires: TimeText | None
     revoked: TimeText | None
     last_used: TimeText | None = Field(description="to a minute; null: never")
-    token: str | None = Field(default=None, description="the secret, shown only in the answer that creates it")
+
+
+class NewTokenOut(TokenOut):
+    token: str = Field(description="the secret, shown only in the answer that creates it")
 
 
 class LimitOut(BaseModel):

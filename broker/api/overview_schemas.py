@@ -111,7 +111,7 @@ class LinkLoad(BaseModel):
     shares: list[float | None] = Field(description="of each span the largest share booked; null: the link carries nothing then")
 
 
-class LoadOut(BaseModel):
+class NetworkLoadOut(BaseModel):
     begin: TimeText
     end: TimeText
     steps: int

@@ -36,7 +36,7 @@ class Measured(BaseModel):
     rates_bps: list[int | None] = Field(description="mean of each span, all senders together; null: no report")
 
 
-class BookingsOut(BaseModel):
+class LinkBookingsOut(BaseModel):
     link: str
     begin: TimeText
     end: TimeText

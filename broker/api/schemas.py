@@ -71,7 +71,7 @@ class StartSignal(Body):
     kind: Literal["clock", "direct", "broker"] = Field(
         default="direct", description="the booked time; a handshake with the predecessor's sender; a word of the broker"
     )
-    timeout_s: Annotated[Seconds, Field(ge=0.01, le=60)] | None = Field(
+    timeout_s: Annotated[float, Field(strict=True, ge=0.01, le=60, allow_inf_nan=False)] | None = Field(
         default=None,
         description="so long after the booked start, or after the predecessor was last heard, the signal counts as lost",
     )

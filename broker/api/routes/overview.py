@@ -9,7 +9,7 @@ from broker.api import render
 from broker.api.context import Broker, BrokerDependency, Reader
 from broker.api.fields import Time
 from broker.api.outlook import WHY
-from broker.api.overview_schemas import LoadOut, OverviewOut
+from broker.api.overview_schemas import NetworkLoadOut, OverviewOut
 from broker.api.routing import make_router
 from broker.api.spans import To, span
 from broker.core.transfer import State
@@ -100,7 +100,7 @@ async def _links(broker: Broker, now_us: int) -> render.Json:
     return {"number": len(loads), "busiest": rows}
 
 
-@router.get("/network/load", operation_id="getNetworkLoad", response_model=LoadOut)
+@router.get("/network/load", operation_id="getNetworkLoad", response_model=NetworkLoadOut)
 async def load(
     broker: BrokerDependency,
     _: Reader,

@@ -10,7 +10,7 @@ from broker.api.context import BrokerDependency, Reader
 from broker.api.fields import Text
 from broker.api.render import time_or_none
 from broker.api.routing import make_router
-from broker.api.schedule_schemas import BookingsOut, ScheduleOut
+from broker.api.schedule_schemas import LinkBookingsOut, ScheduleOut
 from broker.api.spans import From, To, span
 from broker.core.units import format_time
 from broker.desk.ground.problems import Problem
@@ -72,7 +72,7 @@ def _scheduled(record: Transfer, begin_us: int, end_us: int, link: str | None) -
     }
 
 
-@router.get("/links/{link_id}/bookings", operation_id="getLinkBookings", response_model=BookingsOut)
+@router.get("/links/{link_id}/bookings", operation_id="getLinkBookings", response_model=LinkBookingsOut)
 async def link_bookings(
     link_id: str,
     broker: BrokerDependency,

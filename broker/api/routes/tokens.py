@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.api import render
 from broker.api.context import Administrator, Broker, BrokerDependency, ExpectedRevision, etag
 from broker.api.contract.parts import TAGGED
-from broker.api.operator_schemas import TokenBody, TokenChangeBody, TokenInUse, TokenOut
+from broker.api.operator_schemas import NewTokenOut, TokenBody, TokenChangeBody, TokenInUse
 from broker.api.routing import make_router
 from broker.core.allowance import NOTHING
 from broker.desk.ground.problems import Problem
@@ -69,7 +69,7 @@ async def _shown(broker: Broker, connection: AsyncConnection, found: Sequence[To
     ]
 
 
-@router.post("", operation_id="createToken", status_code=201, response_model=TokenOut)
+@router.post("", operation_id="createToken", status_code=201, response_model=NewTokenOut)
 async def create(body: TokenBody, broker: BrokerDependency, caller: Administrator) -> Response:
     """A new token. The secret is in this answer and nowhere else."""
     now_us = broker.clock()

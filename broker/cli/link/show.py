@@ -3,7 +3,7 @@
 
 from broker.cli import context
 from broker.cli.quantities import show_rate
-from broker.client.documents import Link, LinkChange, Settled
+from broker.client.documents import Link, LinkChange, LinkDeleted, TopologyChange
 
 MOST_SHOWN = 20
 
@@ -47,7 +47,7 @@ def show_change(changed: LinkChange, as_json: bool) -> None:
     show_settled(changed)
 
 
-def show_settled(done: Settled) -> None:
+def show_settled(done: LinkChange | LinkDeleted | TopologyChange) -> None:
     """Who lost the place, and what became, or would become, of each."""
     for title, style, ids in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
         if ids:

@@ -1201,17 +1201,6 @@ export interface components {
             interval: components["schemas"]["Interval"];
             reservations: string[];
         };
-        Bookings: {
-            link: string;
-            /** Format: date-time */
-            begin: string;
-            /** Format: date-time */
-            end: string;
-            /** @description the largest volume first */
-            transfers: components["schemas"]["LinkUser"][];
-            rest: components["schemas"]["OtherUsers"];
-            measured: components["schemas"]["Measured"];
-        };
         BrokenPromise: {
             id: string;
             label: string | null;
@@ -1608,8 +1597,7 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "plan" | "simulation";
-            /** @enum {string} */
-            state: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
+            state: components["schemas"]["JobState"];
             /**
              * Format: double
              * @description 0 to 1
@@ -1718,6 +1706,17 @@ export interface components {
             /** @default [] */
             available: components["schemas"]["Step"][];
         };
+        LinkBookings: {
+            link: string;
+            /** Format: date-time */
+            begin: string;
+            /** Format: date-time */
+            end: string;
+            /** @description the largest volume first */
+            transfers: components["schemas"]["LinkUser"][];
+            rest: components["schemas"]["OtherUsers"];
+            measured: components["schemas"]["Measured"];
+        };
         LinkChange: {
             /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
@@ -1813,15 +1812,6 @@ export interface components {
             /** Format: int64 */
             broken: number;
         };
-        Load: {
-            /** Format: date-time */
-            begin: string;
-            /** Format: date-time */
-            end: string;
-            /** Format: int64 */
-            steps: number;
-            links: components["schemas"]["LinkLoad"][];
-        };
         Measured: {
             /** Format: int64 */
             begin_us: number;
@@ -1846,6 +1836,15 @@ export interface components {
         NetworkBody: {
             links: components["schemas"]["LinkBody"][];
         };
+        NetworkLoad: {
+            /** Format: date-time */
+            begin: string;
+            /** Format: date-time */
+            end: string;
+            /** Format: int64 */
+            steps: number;
+            links: components["schemas"]["LinkLoad"][];
+        };
         NewEnrolmentToken: {
             id: string;
             host: string;
@@ -1864,6 +1863,20 @@ export interface components {
             used: string | null;
             /** @description by an operator, or because the host joined or was removed since it was made */
             revoked: string | null;
+            /** @description the secret, shown only in the answer that creates it */
+            token: string;
+        };
+        NewToken: {
+            id: string;
+            name: string;
+            scopes: string[];
+            host: string | null;
+            /** Format: date-time */
+            created: string;
+            expires: string | null;
+            revoked: string | null;
+            /** @description to a minute; null: never */
+            last_used: string | null;
             /** @description the secret, shown only in the answer that creates it */
             token: string;
         };
@@ -2369,20 +2382,6 @@ export interface components {
             /** Format: int64 */
             sequence: number;
         };
-        Token: {
-            id: string;
-            name: string;
-            scopes: string[];
-            host: string | null;
-            /** Format: date-time */
-            created: string;
-            expires: string | null;
-            revoked: string | null;
-            /** @description to a minute; null: never */
-            last_used: string | null;
-            /** @description the secret, shown only in the answer that creates it */
-            token?: string | null;
-        };
         TokenBody: {
             name: string;
             scopes: ("read" | "submit" | "operate" | "admin")[];
@@ -2405,8 +2404,6 @@ export interface components {
             revoked: string | null;
             /** @description to a minute; null: never */
             last_used: string | null;
-            /** @description the secret, shown only in the answer that creates it */
-            token?: string | null;
             /**
              * Format: int64
              * @description of the dashboard, open with it now
@@ -3003,7 +3000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Load"];
+                    "application/json": components["schemas"]["NetworkLoad"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4238,7 +4235,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Bookings"];
+                    "application/json": components["schemas"]["LinkBookings"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4897,7 +4894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Token"];
+                    "application/json": components["schemas"]["NewToken"];
                 };
             };
             400: components["responses"]["Malformed"];

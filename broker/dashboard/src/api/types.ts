@@ -22,7 +22,7 @@ export type Outcome = Schemas["Outcome"];
 export type Host = Schemas["Host"];
 export type Job = Schemas["Job"];
 export type Token = Schemas["TokenInUse"];
-export type NewToken = Schemas["Token"];
+export type NewToken = Schemas["NewToken"];
 export type BrokerEvent = Schemas["Event"];
 
 /** What every list with a cursor answers. */

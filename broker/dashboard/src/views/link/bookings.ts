@@ -6,7 +6,7 @@ import type { Schemas, Transfer } from "../../api/types";
 export type Holder = Pick<Transfer, "id" | "label" | "project" | "source" | "destination"> & { state: string };
 
 /** GET /v1/links/{id}/bookings: the transfers with the largest volume, and all others together. Times are microseconds since 1970. */
-export type BookingsDocument = Schemas["Bookings"];
+export type BookingsDocument = Schemas["LinkBookings"];
 
 /** Segment i: holders[owner[i]] has rate[i] from begin[i] to end[i], in seconds since 1970. The owner behind the last holder is the rest. */
 export interface Bookings {

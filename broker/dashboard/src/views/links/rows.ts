@@ -4,7 +4,7 @@ import type { Link, Schemas, Window } from "../../api/types";
 import { linkName } from "../../format/names";
 import { seconds } from "../../format/time";
 
-export type Load = Schemas["Load"];
+export type Load = Schemas["NetworkLoad"];
 
 export interface Row {
   link: Link;

@@ -4,7 +4,7 @@ import { url } from "../../api/client";
 import type { Link, Schemas } from "../../api/types";
 import { iso, local, relative, seconds } from "../../format/time";
 
-export type Load = Schemas["Load"];
+export type Load = Schemas["NetworkLoad"];
 
 export const SPAN_S = 900;
 export const SPANS = 96;
