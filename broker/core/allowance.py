@@ -26,6 +26,7 @@ class Allowance:
 
     @classmethod
     def of(cls, given: Mapping[str, int | str], defaults: "Allowance") -> "Allowance":
+        """The defaults, with what was given to a token in their place."""
         if not given:
             return defaults
         return replace(defaults, **{name: None if value == UNLIMITED else value for name, value in given.items()})  # type: ignore[arg-type]
@@ -46,9 +47,11 @@ class Use(NamedTuple):
     byte_us: int
 
     def plus(self, more: "Use") -> "Use":
+        """The sum."""
         return Use(self.open + more.open, self.byte_us + more.byte_us)
 
     def minus(self, less: "Use") -> "Use":
+        """The difference."""
         return Use(self.open - less.open, self.byte_us - less.byte_us)
 
 

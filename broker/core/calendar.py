@@ -56,6 +56,7 @@ class Calendar:
         self.n = scans.add(self.times, self.free, self.n, begin_us, end_us, -rate_bps)
 
     def release(self, begin_us: int, end_us: int, rate_bps: int) -> None:
+        """Give `rate_bps` back on [begin, end)."""
         self.book(begin_us, end_us, -rate_bps)
 
     def book_all(self, begins: Int64Array, ends: Int64Array, rates: Int64Array) -> None:
@@ -85,6 +86,7 @@ class Calendar:
         return int(scans.lowest(self.times, self.free, self.n, begin_us, end_us))
 
     def free_at(self, instant_us: int) -> int:
+        """Free bit/s at an instant."""
         return int(self.free[scans.index_at(self.times, self.n, instant_us)])
 
     def capacity_at(self, instant_us: int) -> int:
@@ -92,6 +94,7 @@ class Calendar:
         return next(rate for at, rate in reversed(self._capacity) if at <= instant_us)
 
     def steps(self) -> list[Step]:
+        """(from us, free bit/s), each until the next."""
         return list(zip(self.times[: self.n].tolist(), self.free[: self.n].tolist(), strict=True))
 
     def forget_before(self, instant_us: int) -> None:

@@ -40,6 +40,7 @@ class Link:
     windows: tuple[Window, ...] = ()
 
     def payload_bps(self, rate_bps: int) -> int:
+        """What of a rate on the wire carries payload, by the link's MTU."""
         return payload_rate(rate_bps, self.mtu_bytes)
 
     def problems(self) -> Iterator[FieldProblem]:

@@ -25,6 +25,8 @@ _MOST_ADDED = 16
 
 
 class Edge(NamedTuple):
+    """A directed link as path search sees it."""
+
     id: str
     source: str
     target: str

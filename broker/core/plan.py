@@ -22,15 +22,18 @@ class Plan:
 
     @property
     def start_us(self) -> int:
+        """Begin of the first segment."""
         return self.segments[0].begin_us
 
     @property
     def finish_us(self) -> int:
+        """End of the last segment."""
         segments = self.segments
         return segments[0].end_us if len(segments) == 1 else max([segment.end_us for segment in segments])
 
     @property
     def volume_bytes(self) -> int:
+        """What the segments carry, in whole bytes."""
         return sum(segment.microbits for segment in self.segments) // MICROBITS_PER_BYTE
 
 

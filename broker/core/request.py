@@ -38,6 +38,7 @@ class Options:
     most_segments: int | None = None
 
     def problems(self) -> Iterator[FieldProblem]:
+        """Everything that is wrong with the options on their own."""
         if not 1 <= self.paths <= MAX_PATHS:
             yield FieldProblem("paths", f"{self.paths} is not in 1..{MAX_PATHS}")
         if self.path is not None and not self.path:

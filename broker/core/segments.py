@@ -19,6 +19,7 @@ class Segment(NamedTuple):
 
     @property
     def microbits(self) -> int:
+        """What it carries: bit/s times microseconds."""
         return self.rate_bps * (self.end_us - self.begin_us)
 
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 
 class State(StrEnum):
+    """Where a transfer is in its life."""
+
     HELD = "HELD"  # booked until hold_until, waiting for commit
     RESERVED = "RESERVED"  # booked, not yet begun
     ACTIVE = "ACTIVE"  # moving
@@ -15,6 +17,8 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
+    """What moves it from one state to another."""
+
     COMMIT = "commit"
     START = "start"
     FINISH = "finish"
@@ -25,6 +29,8 @@ class Action(StrEnum):
 
 
 class Mode(StrEnum):
+    """Who moves the data."""
+
     RESERVE = "reserve"  # booked only; the caller moves the data
     MANAGED = "managed"  # the agents move the file
     WRAPPED = "wrapped"  # any mover, paced from outside
@@ -51,6 +57,8 @@ ENDED = frozenset(State) - LIVE
 
 
 class IllegalTransition(Exception):
+    """The table of transitions has no such row."""
+
     def __init__(self, state: State, action: Action) -> None:
         self.state, self.action = state, action
         super().__init__(f"a transfer that is {state} cannot {action}")

@@ -56,6 +56,7 @@ def from_datetime(moment: datetime) -> int:
 
 
 def to_datetime(time_us: int) -> datetime:
+    """Microseconds -> aware datetime in UTC."""
     return _EPOCH + timedelta(microseconds=time_us)
 
 
@@ -91,8 +92,10 @@ def span_edges(begin_us: int, end_us: int, number: int) -> list[int]:
 
 
 def round_up(value: int, multiple: int) -> int:
+    """The least multiple that is not below `value`."""
     return -(-value // multiple) * multiple
 
 
 def round_down(value: int, multiple: int) -> int:
+    """The largest multiple that is not above `value`."""
     return value // multiple * multiple

@@ -19,10 +19,13 @@ from broker.planners.signature import Calendars, Task, Traits, candidates
 
 
 class Alap:
+    """The latest plan that ends by the deadline."""
+
     name = "alap"
     traits = Traits(late=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
+        """Of all candidate paths, the plan that begins last."""
         if request.deadline_us is None:
             return without_deadline(self.name, "plans backwards from the deadline")
         tasks = candidates(request, network)
@@ -41,6 +44,7 @@ class Alap:
         return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
+        """The most bytes that any candidate path carries by the deadline."""
         tasks = candidates(request, network)
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0

@@ -60,6 +60,7 @@ class Bottlenecks:
         self._carries: dict[str, bool] = {}
 
     def __call__(self, task: Task, by_us: int) -> bool:
+        """Can a link of the task's path not carry its volume by `by_us`?"""
         if by_us != self._by_us:
             self._by_us = by_us
             self._carries.clear()
@@ -78,6 +79,7 @@ class Bottlenecks:
 
 
 def limits_of(options: Options, slot: int) -> Limits | None:
+    """The limits on reprogramming that were asked for; None for none."""
     if options.most_segments is None and options.shortest_segment_us is None:
         return None
     return Limits(options.most_segments, round_up(options.shortest_segment_us or 0, slot))
@@ -185,5 +187,6 @@ def rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min
 
 
 def plan_of(task: Task, rows: Rows) -> Plan:
+    """The rows as a plan over the task's path."""
     path = task.path
     return Plan(tuple([Segment(begin, end, rate, path) for begin, end, rate in rows]))

@@ -24,10 +24,13 @@ from broker.planners.signature import MOST_STRETCHES, Calendars, Task, Traits, c
 
 
 class Fbls:
+    """Fixed-bandwidth list scheduling."""
+
     name = "fbls"
     traits = Traits(eager=True, fixed_rate=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
+        """Of all candidate paths, the constant rate that ends first."""
         tasks = fixed_tasks(request, network, calendars)
         if isinstance(tasks, Refusal):
             return tasks
@@ -47,6 +50,7 @@ class Fbls:
         return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
+        """The most bytes that the constant rate carries on any candidate path."""
         tasks = fixed_tasks(request, network, calendars)
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0

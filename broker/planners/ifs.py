@@ -26,9 +26,11 @@ class Ifs:
     traits = Traits(books=False, joint=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has no others
+        """What the request would get alone."""
         return self.plan_together([request], network, calendars)[0]
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
+        """What each request would get while all share fairly."""
         fair = fair_plans(requests, network, calendars)
         return [as_asked(request, answer) for request, answer in zip(requests, fair, strict=True)]
 
@@ -74,6 +76,7 @@ def _profile(path: tuple[str, ...], share: Share) -> Plan | Refusal:
 
 
 def as_asked(request: Request, answer: Plan | Refusal) -> Plan | Refusal:
+    """`answer`, or a refusal where it ends after the deadline."""
     if isinstance(answer, Refusal):
         return answer
     if request.deadline_us is not None and answer.finish_us > request.deadline_us:

@@ -28,10 +28,12 @@ def nowhere_held(request: Request) -> Refusal:
 
 
 def without_deadline(planner: str, why: str) -> Refusal:
+    """The refusal of a planner that needs a deadline."""
     return Refusal("unsupported", f"{planner} {why}; give a deadline, or use vbls", "deadline")
 
 
 def without_volume(planner: str, why: str) -> Refusal:
+    """The refusal of a planner that needs a volume."""
     return Refusal(
         "unsupported", f"{planner} {why}; give volume_bytes, or use vbls for a holding time (duration_s)", "volume_bytes"
     )

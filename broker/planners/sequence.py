@@ -44,6 +44,7 @@ class Schedule:
 
     @property
     def plans(self) -> list[Plan]:
+        """The plans of what was admitted."""
         return [decision.answer for decision in self.decisions if isinstance(decision.answer, Plan)]
 
 

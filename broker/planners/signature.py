@@ -63,7 +63,8 @@ class Planner(Protocol):
     name: str
     traits: Traits
 
-    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal: ...
+    def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
+        """A plan that `core.plan.verify` accepts, or why there is none. `fewest_rows`: join rows where that is possible."""
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
         """Bytes (at most what is asked) that this planner could carry by `request.deadline_us`, which must be set."""

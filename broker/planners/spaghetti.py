@@ -24,10 +24,13 @@ _Row = tuple[int, int, int]
 
 
 class Spaghetti:
+    """One low rate over the whole window."""
+
     name = "spaghetti"
     traits = Traits(fixed_rate=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
+        """Of all candidate paths, the one that carries the even rate until the deadline."""
         if request.volume_bytes is None:
             return without_volume(self.name, "spreads a volume over its window")
         if request.deadline_us is None:
@@ -48,6 +51,7 @@ class Spaghetti:
         return along.plan_of(task, [row])
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
+        """The most bytes that an even rate carries by the deadline."""
         if request.volume_bytes is None or request.deadline_us is None:
             return 0
         volume, window = request.volume_bytes, request.deadline_us - request.not_before_us

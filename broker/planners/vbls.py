@@ -18,10 +18,13 @@ from broker.planners.signature import Calendars, Task, Traits, candidates
 
 
 class Vbls:
+    """Varying-bandwidth list scheduling."""
+
     name = "vbls"
     traits = Traits(eager=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
+        """Of all candidate paths, the plan that finishes first."""
         tasks = candidates(request, network)
         found = None if isinstance(tasks, Refusal) else _earliest(request, tasks, calendars, fewest_rows)
         if request.options.split:
@@ -33,6 +36,7 @@ class Vbls:
         return nowhere_held(request) if request.volume_bytes is None else too_late(request)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
+        """The most bytes that any candidate path carries by the deadline."""
         if request.volume_bytes is None:
             return 0
         tasks = candidates(request, network)

@@ -40,10 +40,12 @@ class Vifi(Vbls):
     traits = Traits(joint=True, eager=True, takes_turns=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
+        """The plan of one request alone, on its best path."""
         wanted = best_path(request, network)
         return wanted if isinstance(wanted, Refusal) else super().plan(request, network, calendars, fewest_rows)
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
+        """The plans of all requests, one after the other on each link."""
         queue = _Queue(self, requests, network, calendars)
         if not queue.serve_in_order():
             queue.push_in_order()

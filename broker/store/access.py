@@ -26,11 +26,14 @@ class Token:
     revision: int = 1
 
     def valid(self, now_us: int) -> bool:
+        """Is it neither revoked nor expired?"""
         return self.revoked_us is None and (self.expires_us is None or now_us < self.expires_us)
 
 
 @dataclass(frozen=True, slots=True)
 class EnrolmentToken:
+    """A row of `enrolment_tokens`."""
+
     id: str
     host: str
     node: str
@@ -51,20 +54,24 @@ def _token(row: object) -> Token:
 
 
 async def insert_token(connection: AsyncConnection, token: Token, digest: bytes) -> None:
+    """Keep a token; `digest`: SHA-256 of its secret."""
     values = {name: getattr(token, name) for name in Token.__slots__}
     await connection.execute(insert(tokens).values(**(values | {"scopes": list(token.scopes), "hash": digest})))
 
 
 async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | None:
+    """The token with this SHA-256, valid or not; None where there is none."""
     row = (await connection.execute(_TOKEN.where(tokens.c.hash == digest))).one_or_none()
     return None if row is None else _token(row)
 
 
 async def list_tokens(connection: AsyncConnection) -> list[Token]:
+    """Every token, the oldest first."""
     return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
 
 
 async def token_by_id(connection: AsyncConnection, token_id: str, *, lock: bool = False) -> Token | None:
+    """The token, locked until the transaction ends where `lock` says so; None where there is none."""
     query = _TOKEN.where(tokens.c.id == token_id)
     row = (await connection.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _token(row)
@@ -79,6 +86,7 @@ async def set_limits(connection: AsyncConnection, token: Token, limits: Mapping[
 
 
 async def used(connection: AsyncConnection, now_us: int, token_id: str) -> None:
+    """Note when a token was last used."""
     await connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=now_us))
 
 
@@ -90,6 +98,7 @@ async def revoke(connection: AsyncConnection, now_us: int, *, token_id: str | No
 
 
 async def insert_enrolment(connection: AsyncConnection, token: EnrolmentToken, digest: bytes) -> None:
+    """Keep an enrolment token; `digest`: SHA-256 of its secret."""
     values = {name: getattr(token, name) for name in EnrolmentToken.__slots__}
     await connection.execute(insert(enrolment_tokens).values(**values, hash=digest))
 

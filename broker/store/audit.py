@@ -219,6 +219,7 @@ def _plain(value: Any) -> Any:
 
 
 async def remember(connection: AsyncConnection, at_us: int, took_us: int, found: dict[str, list[dict[str, Any]]]) -> None:
+    """Keep the outcome of an audit: of `found`, what was violated."""
     broken = {name: rows for name, rows in found.items() if rows}
     await connection.execute(insert(audits).values(at_us=at_us, took_us=took_us, violations=broken))
 

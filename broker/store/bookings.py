@@ -29,6 +29,8 @@ class LedgerRow(NamedTuple):
 
 
 class Head(NamedTuple):
+    """How far a link's ledger has come, and how often the link itself was changed."""
+
     version: int
     revision: int
 
@@ -58,12 +60,16 @@ class LinkRecord:
 
 
 class LinkExists(Exception):
+    """A link of this id is there already."""
+
     def __init__(self, link_id: str) -> None:
         self.link_id = link_id
         super().__init__(f"there is a link {link_id!r} already")
 
 
 class Locked(NamedTuple):
+    """What `lock` found: heads of the links that are there, and the version of the topology."""
+
     topology_version: int
     heads: dict[str, Head]
 
@@ -81,6 +87,7 @@ async def lock(connection: AsyncConnection, ids: Iterable[str]) -> Locked:
 
 
 async def topology_version(connection: AsyncConnection) -> int:
+    """It grows with every change of links, capacities and hosts."""
     return int((await connection.execute(select(topology.c.version))).scalar_one())
 
 
@@ -90,6 +97,7 @@ async def lock_topology(connection: AsyncConnection) -> None:
 
 
 async def bump_topology(connection: AsyncConnection) -> int:
+    """The next version of the topology."""
     return int(
         (
             await connection.execute(update(topology).values(version=topology.c.version + 1).returning(topology.c.version))
@@ -179,6 +187,7 @@ async def delete_links(connection: AsyncConnection, ids: Sequence[str], now_us: 
 
 
 async def insert_window(connection: AsyncConnection, window: WindowRecord, now_us: int) -> None:
+    """Add a window of reduced capacity to a link."""
     await connection.execute(
         insert(link_windows).values(
             id=window.id, link_id=window.link_id, begin_us=window.begin_us, end_us=window.end_us,
@@ -189,6 +198,7 @@ async def insert_window(connection: AsyncConnection, window: WindowRecord, now_u
 
 
 async def delete_window(connection: AsyncConnection, link_id: str, window_id: str, now_us: int) -> None:
+    """Remove a window of a link."""
     await connection.execute(delete(link_windows).where(link_windows.c.id == window_id, link_windows.c.link_id == link_id))
     await _touch(connection, link_id, now_us)
 

@@ -13,6 +13,8 @@ from broker.store.tables import events, tokens, transfers
 
 
 class Event(NamedTuple):
+    """What happened, as it is written."""
+
     at_us: int
     actor: str
     action: str
@@ -52,15 +54,19 @@ BEGINNING = Position(1, 0, 0)
 
 
 class StoredEvent(NamedTuple):
+    """An event, and where it stands in the stream."""
+
     position: Position
     event: Event
 
 
 async def append(connection: AsyncConnection, new: Sequence[Event]) -> None:
+    """Write events in the present transaction."""
     await bulk.append(connection, *added(new))
 
 
 def added(new: Sequence[Event]) -> bulk.Added:
+    """New rows for `events`."""
     return bulk.Added(events, Event._fields, [(*event[:5], _json(event.before), _json(event.after)) for event in new])
 
 

@@ -34,11 +34,13 @@ class Host:
 
 
 async def get(connection: AsyncConnection, name: str) -> Host | None:
+    """The host; None where there is none."""
     row = (await connection.execute(select(hosts).where(hosts.c.name == name))).one_or_none()
     return None if row is None else Host(*row)
 
 
 async def get_many(connection: AsyncConnection, names: Iterable[str] | None = None) -> dict[str, Host]:
+    """Hosts by name: those named, or all."""
     query = select(hosts).order_by(hosts.c.name)
     if names is not None:
         query = query.where(hosts.c.name == func.any(list(names)))
@@ -59,6 +61,7 @@ async def put(connection: AsyncConnection, host: Host) -> None:
 
 
 async def remove(connection: AsyncConnection, name: str) -> None:
+    """Delete a host's row."""
     await connection.execute(delete(hosts).where(hosts.c.name == name))
 
 
@@ -94,6 +97,7 @@ async def fetched(connection: AsyncConnection, name: str, revision: int) -> None
 
 
 async def drained(connection: AsyncConnection) -> frozenset[str]:
+    """Hosts that take nothing new."""
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
 
@@ -104,4 +108,5 @@ async def capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] 
 
 
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
+    """Let a host take nothing new, or take it again."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))

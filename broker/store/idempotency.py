@@ -21,6 +21,8 @@ class Key(NamedTuple):
 
 
 class Known(NamedTuple):
+    """What was answered to a key's first use, and to which body."""
+
     body_hash: bytes
     answer: Any
 
@@ -60,6 +62,7 @@ async def claim(connection: AsyncConnection, keys: Sequence[Key], now_us: int) -
 
 
 async def remember(connection: AsyncConnection, answers: Sequence[tuple[Key, Any]]) -> None:
+    """Keep the answers of keys that this transaction has claimed."""
     if answers:
         parameters = {
             "owners": [key.owner for key, _ in answers],

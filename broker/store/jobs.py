@@ -23,6 +23,8 @@ Json = dict[str, Any]
 
 
 class JobState(StrEnum):
+    """The life of a job."""
+
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
     DONE = "DONE"
@@ -31,6 +33,8 @@ class JobState(StrEnum):
 
 
 class Kind(StrEnum):
+    """Kinds of jobs."""
+
     PLAN = "plan"
     SIMULATION = "simulation"
 
@@ -98,6 +102,7 @@ async def add(
 
 
 async def get(connection: AsyncConnection, job_id: str, kind: Kind | None = None) -> Job | None:
+    """The job, of this kind where one is given; None where there is none."""
     query = _SELECT.where(jobs.c.id == job_id)
     if kind is not None:
         query = query.where(jobs.c.kind == str(kind))

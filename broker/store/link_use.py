@@ -29,6 +29,7 @@ class Rows:
 
 
 async def rows(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Rows:
+    """Every booking of a link that touches [begin, end), by transfer."""
     found = (await connection.execute(_ROWS, {"link": link_id, "begin": begin_us, "end": end_us})).all()
     ids: list[str] = []
     starts: list[int] = []
@@ -52,6 +53,7 @@ class Named(NamedTuple):
 
 
 async def named(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, Named]:
+    """What transfers are called, by id."""
     query = select(*(transfers.c[name] for name in Named._fields)).where(transfers.c.id == func.any(list(ids)))
     return {row.id: Named(*row) for row in await connection.execute(query)}
 

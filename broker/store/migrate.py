@@ -20,6 +20,7 @@ _LOCK_TIMEOUT = "10s"
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
+    """Bring the schema to `revision`. Several processes at once take turns."""
     engine = create_engine(driver_url(database_url))
     try:
         with engine.connect() as connection:

@@ -25,6 +25,7 @@ _COLUMNS = tuple(field.name for field in fields(Node))
 
 
 async def known(connection: AsyncConnection) -> dict[str, Node]:
+    """What is known of nodes, by id."""
     rows = await connection.execute(select(*(nodes.c[name] for name in _COLUMNS)).order_by(nodes.c.id))
     return {row.id: Node(*row) for row in rows}
 
@@ -36,4 +37,5 @@ async def put(connection: AsyncConnection, given: Sequence[Node]) -> None:
 
 
 async def forget(connection: AsyncConnection, ids: Iterable[str]) -> None:
+    """Delete rows of nodes."""
     await connection.execute(delete(nodes).where(nodes.c.id == func.any(list(ids))))

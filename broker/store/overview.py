@@ -19,6 +19,8 @@ async def by_state(connection: AsyncConnection, since_us: int) -> dict[str, int]
 
 
 class Hour(NamedTuple):
+    """How many requests were admitted and refused in one hour."""
+
     begin_us: int
     admitted: int
     refused: int
@@ -42,6 +44,8 @@ async def decisions(connection: AsyncConnection, since_us: int, span_us: int, nu
 
 
 class Agents(NamedTuple):
+    """How many agents are up, late and down."""
+
     up: int
     late: int
     down: int

@@ -64,6 +64,7 @@ class Now(NamedTuple):
     down: Sequence[str]
 
     def values(self) -> dict[str, object]:
+        """Parameters of the statements here."""
         return {"now": self.now_us, "soon": self.now_us + _SOON_US, "late": self.now_us - _LATE_US, "down": list(self.down)}
 
 
@@ -90,6 +91,7 @@ _COUNT = text(f"""
 
 
 async def count(connection: AsyncConnection, now: Now, since_us: int) -> Standing:
+    """How many promises are kept, at risk and broken: of live transfers, and of those that ended since `since_us`."""
     standing = Standing({KEPT: 0, AT_RISK: 0, BROKEN: 0}, {KEPT: 0, BROKEN: 0})
     for row in await connection.execute(_COUNT, {**now.values(), "since": since_us}):
         counts: dict[str, int] = getattr(standing, row.which)
@@ -98,6 +100,8 @@ async def count(connection: AsyncConnection, now: Now, since_us: int) -> Standin
 
 
 class Endangered(NamedTuple):
+    """A transfer whose promise is at risk."""
+
     id: str
     label: str | None
     project: str | None

@@ -47,6 +47,8 @@ def driver_url(url: str) -> str:
 
 
 class Database:
+    """The connections of one process to PostgreSQL."""
+
     def __init__(self, url: str, pool_size: int = 8) -> None:
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
@@ -85,6 +87,7 @@ class Database:
             raise DatabaseAway(str(error)) from error
 
     async def close(self) -> None:
+        """Close all connections."""
         await self.engine.dispose()
 
 

@@ -27,6 +27,7 @@ _BOTH = select(*_SESSION, *_TOKEN).join(tokens, tokens.c.id == sessions.c.token_
 
 
 async def add(connection: AsyncConnection, session: Session, digest: bytes) -> None:
+    """Keep a session; `digest`: SHA-256 of its secret."""
     values = {field.name: getattr(session, field.name) for field in fields(Session)}
     await connection.execute(insert(sessions).values(**values, hash=digest))
 

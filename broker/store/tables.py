@@ -43,6 +43,7 @@ class TransactionId(UserDefinedType[int]):
     cache_ok = True
 
     def get_col_spec(self, **_: object) -> str:
+        """Its name in SQL."""
         return "xid8"
 
 

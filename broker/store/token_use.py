@@ -38,11 +38,13 @@ _READ = "SELECT owner, open, byte_us FROM token_use WHERE owner = ANY(%(owners)s
 
 
 async def read(connection: AsyncConnection, owners: Iterable[str]) -> dict[str, Use]:
+    """What these owners use; nothing of those without a row."""
     wanted = list(owners)
     found = from_rows(await bulk.execute(connection, _READ, {"owners": wanted}))
     return {owner: found.get(owner, NOTHING) for owner in wanted}
 
 
 async def read_all(connection: AsyncConnection) -> dict[str, Use]:
+    """What every owner uses."""
     rows = await connection.execute(select(token_use))
     return {row.owner: Use(row.open, int(row.byte_us)) for row in rows}

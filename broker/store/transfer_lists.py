@@ -47,10 +47,12 @@ class Order:
 
     @property
     def key(self) -> ColumnElement[Any]:
+        """The SQL expression to sort by."""
         return _KEYS[self.by](self.descending)
 
     @property
     def key_type(self) -> type[int] | type[str]:
+        """The type of its values in a cursor."""
         return str if self.by in _TEXTS else int
 
 
@@ -96,6 +98,7 @@ async def page(
 
 
 async def count(connection: AsyncConnection, wanted: Filter, now: Now) -> int:
+    """How many transfers match."""
     query = _matching(select(func.count()).select_from(transfers), wanted)
     return int((await connection.execute(query, _values(wanted, now))).scalar_one())
 

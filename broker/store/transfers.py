@@ -76,6 +76,7 @@ class Transfer:
 
     @property
     def live(self) -> bool:
+        """Does it hold capacity?"""
         return self.state in LIVE
 
     @property
@@ -120,6 +121,7 @@ class Transfer:
         return self.carried_by(instant_us) >= self.booked_bytes
 
     def links(self) -> set[str]:
+        """Ids of all links that its plan uses."""
         return {link_id for segment in self.segments for link_id in segment.path}
 
     def become(self, other: "Transfer") -> None:
@@ -161,6 +163,7 @@ def _options(kept: Json | None) -> Options:
 
 
 def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
+    """The record of a row of `SELECT`."""
     values = list(row)
     values[_OPTIONS] = _options(values[_OPTIONS])
     values[_STATE] = State(values[_STATE])
@@ -169,14 +172,17 @@ def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
 
 
 def added(new: Sequence[Transfer]) -> bulk.Added:
+    """New rows for `transfers`."""
     return bulk.Added(transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
 
 
 async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:
+    """Write changed records back, whole rows."""
     await bulk.update(connection, transfers, "id", _COLUMNS, [_to_row(transfer) for transfer in changed])
 
 
 async def get(connection: AsyncConnection, transfer_id: str) -> Transfer | None:
+    """The transfer; None where there is none."""
     row = (await connection.execute(SELECT.where(transfers.c.id == transfer_id))).one_or_none()
     return None if row is None else from_row(row)
 
@@ -343,6 +349,7 @@ async def displaceable(
 
 
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
+    """How many transfers are in each state."""
     rows = await connection.execute(select(transfers.c.state, func.count().label("number")).group_by(transfers.c.state))
     return {row.state: row.number for row in rows}
 

@@ -38,6 +38,7 @@ class Batch:
 
     @property
     def joint(self) -> list[int]:
+        """Indices of the requests that are planned together."""
         return sorted(self.lanes)
 
     @property
@@ -53,6 +54,7 @@ class Batch:
                 del self.lanes[i]
 
     def expand(self, indices: Sequence[int], more_times: Sequence[int] = ()) -> Expansion:
+        """The time-expanded network of these requests."""
         requests = [self.requests[i] for i in indices]
         lanes = [self.lanes[i] for i in indices]
         return expand(requests, lanes, self.horizon_us, self.network, self.calendars, more_times)

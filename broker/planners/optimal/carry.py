@@ -38,10 +38,13 @@ class Relaxed(NamedTuple):
 
     @property
     def fits(self) -> bool:
+        """Is no link booked beyond what is free?"""
         return self.theta <= 1 + _NEARLY and self.excess <= _NEARLY
 
 
 class Carried(NamedTuple):
+    """Plans that carry what was asked, and what proves how good they are."""
+
     answers: dict[int, Plan | Refusal]
     whole: Expansion | None  # with the cells too that the programs were not shown
     proofs: Sequence[Relaxed]  # everything solved before requests that must not be split were given one path

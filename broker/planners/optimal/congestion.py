@@ -22,6 +22,7 @@ _MOST_TO_SQUEEZE = 2000
 
 
 def least_congested(batch: Batch) -> Carried:
+    """Plans whose fullest link is as empty as can be."""
     batch.progress(0.1, "least congestion")
     return carry(batch, batch.joint)
 

@@ -57,6 +57,7 @@ class Expansion(NamedTuple):
 
     @property
     def cells(self) -> int:
+        """How many variables: a lane in an interval each."""
         return len(self.lane_of)
 
     @property

@@ -22,6 +22,8 @@ Hopeless = Callable[[Request, Plan | Refusal, Sheet], bool]
 
 
 class Trial(NamedTuple):
+    """A list planner, and the order in which it takes the requests."""
+
     planner: Planner
     order: Sequence[int]
 

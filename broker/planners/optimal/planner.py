@@ -44,6 +44,7 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
+        """How far the value is from its bound, as a share of the value; None where no bound is known."""
         if self.bound is None:
             return None
         return abs(float(self.value) - self.bound) / abs(float(self.value)) if self.value else 0.0
@@ -85,12 +86,15 @@ class Optimal:
             raise ValueError(f"objective {self.objective!r} is not one of {', '.join(OBJECTIVES)}")
 
     def within(self, time_limit_s: float, spent: Spent) -> "Optimal":
+        """The same planner with another budget."""
         return replace(self, time_limit_s=time_limit_s, cancelled=spent)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  rows are always few
+        """The best plan of one request."""
         return self.plan_together([request], network, calendars)[0]
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
+        """The best plans of all requests together."""
         return self.solve(requests, network, calendars).answers
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
@@ -98,6 +102,7 @@ class Optimal:
         return max(planner.largest_volume(request, network, calendars) for planner in list_planners().values())
 
     def solve(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Solution:
+        """The answers with their value and its bound."""
         solver = Solver(self.time_limit_s, self.cancelled)
         yardstick = Yardstick(self.objective, requests, network, calendars)
         batch = self._batch(requests, network, calendars, yardstick, solver)

@@ -25,6 +25,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(expansion: Expansion) -> Rows:
+    """The capacity rows of a program: one for each link and interval that can bind."""
     counts = expansion.binding[expansion.entry_link]
     cell, link = expansion.entry_cell[counts], expansion.entry_link[counts]
     n = len(expansion.seconds)

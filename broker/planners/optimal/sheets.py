@@ -27,11 +27,13 @@ class Sheet(dict[str, Calendar]):
         return calendar
 
     def book(self, plan: Plan, sign: int = 1) -> None:
+        """Take (sign 1) or give back (-1) what a plan books."""
         for begin, end, rate, path in plan.segments:
             for link_id in path:
                 self[link_id].book(begin, end, sign * rate)
 
     def release(self, plan: Plan) -> None:
+        """Give back what a plan books."""
         self.book(plan, -1)
 
 

@@ -44,6 +44,7 @@ class Program(NamedTuple):
 
     @property
     def variables(self) -> int:
+        """How many there are."""
         return len(self.cost)
 
 
@@ -75,10 +76,12 @@ class Solver:
 
     @property
     def stopped(self) -> bool:
+        """Was the solver told to stop?"""
         return self.cancelled is not None and self.cancelled()
 
     @property
     def exhausted(self) -> bool:
+        """Is its time over, or was it told to stop?"""
         return self.spent_s >= self.time_limit_s or self.stopped
 
     def solve(self, program: Program, share: float = 1.0) -> Answer:
