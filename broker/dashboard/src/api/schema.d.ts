@@ -1634,7 +1634,10 @@ export interface components {
             /** @description give it as `cursor` for the next page; null on the last */
             next: string | null;
         };
-        /** @enum {string} */
+        /**
+         * @description The life of a job.
+         * @enum {string}
+         */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
         Limit: {
             /** @description null: no limit */
@@ -2345,7 +2348,10 @@ export interface components {
              */
             on_overrun: "delay" | "fallback";
         };
-        /** @enum {string} */
+        /**
+         * @description Where a transfer is in its life.
+         * @enum {string}
+         */
         State: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
         /** @description Live ones now; those that ended in the last 24 hours. */
         States: {
