@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every address of the page: how to write it, and what a view reads from it. Which view it shows is in routes.ts, which imports the views;
-// they import this file.
+// Every address of the page: how to write it, and what a view reads from it. routes.ts says which view it shows: it imports the
+// views, and views import this file.
 const part = encodeURIComponent;
 
 export const to = {

@@ -10,7 +10,7 @@ import { match } from "./routes";
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 
-// On their way while React starts: who this is, and the code of the view that the address names. What fails, the view says.
+// Both are fetched while React starts: the session, and the code of the view that the address names. The view reports what fails.
 void resume();
 match(window.location.pathname)
   ?.route.load?.()

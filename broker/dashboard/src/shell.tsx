@@ -53,7 +53,7 @@ export function Shell({ pattern: shown, children }: ShellProps) {
   );
 }
 
-/** Of one link, the list of links is not the page, but where one is. */
+/** aria-current of a menu entry: "page" for the page itself, "true" for one below it, such as a link below Links. */
 function current(pattern: string, shown: string | undefined): "page" | "true" | undefined {
   if (pattern === shown) return "page";
   return pattern !== "/" && shown?.startsWith(`${pattern}/`) ? "true" : undefined;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Light, dark, or as the system says. The choice is in a cookie that ends with the browser, because nothing is kept in local storage.
+// The theme: light, dark, or that of the system. A session cookie keeps the choice: this page writes nothing to local storage.
 import { createStore, useStore } from "./store";
 
 export const THEMES = ["system", "light", "dark"] as const;

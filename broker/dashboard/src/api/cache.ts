@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page knows of the broker, by URL: shared between components, asked again when something concerned has changed,
-// never twice at the same time, and forgotten some time after nobody looks at it (the page stays open all day).
+// The cache of the broker's answers, by URL. Components share entries; an entry is fetched again when an event concerns it, never
+// twice at the same time, and dropped some time after its last reader (the page stays open all day).
 import { get } from "./client";
 import { asProblem, type Problem } from "./problem";
 

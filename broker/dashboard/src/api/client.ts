@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one door to the broker. The session is a cookie that script cannot read; the header X-BWB-CSRF, which another site cannot
-// send without asking first, tells the broker that a change comes from this page.
+// Every request to the broker goes through here. The session is a cookie that script cannot read; the header X-BWB-CSRF, which
+// another site cannot send without asking first, tells the broker that a change comes from this page.
 import { Problem } from "./problem";
 
 type Value = string | number | boolean;
@@ -14,7 +14,10 @@ export interface CallOptions {
   key?: string;
 }
 
-/** url("/v1/transfers", { state: ["HELD", "ACTIVE"], search: "" }) -> "/v1/transfers?state=HELD&state=ACTIVE". Empty values are left out. */
+/**
+ * url("/v1/transfers", { state: ["HELD", "ACTIVE"], search: "" }) -> "/v1/transfers?state=HELD&state=ACTIVE". Empty values are left
+ * out.
+ */
 export function url(path: string, parameters: Parameters = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) {

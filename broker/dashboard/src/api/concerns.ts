@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which answers of the broker an event makes out of date. Too many costs a question, too few shows something wrong.
+// Which cached answers an event makes out of date. One too many costs a request, one too few shows old data.
 
 export interface Change {
   subject_kind: string;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens, live: one stream for the page. It goes on behind the last event that came, says when it cannot, and tells the
-// cache what to ask again, at most once a second.
+// The live stream of events: one connection for the page. It resumes after the last event, reports when it cannot, and invalidates
+// the cache at most once a second.
 import { createStore, useStore } from "../store";
 import { invalidate } from "./cache";
 import { reportUnauthorized } from "./client";

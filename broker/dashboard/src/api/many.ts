@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several questions of one kind at once, such as the calendars of all links of a path: shared and live like those of useQuery.
+// Several queries of one kind at once, such as the calendars of all links of a path: cached and live like those of useQuery.
 import { useCallback, useRef, useSyncExternalStore } from "react";
 import { reload, type Snapshot, snapshotOf, watch } from "./cache";
 import type { Problem } from "./problem";

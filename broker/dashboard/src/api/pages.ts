@@ -113,7 +113,7 @@ function useLiveReload(path: string | null, request: { current: AbortController 
     let restUntil = 0;
     const refresh = async (): Promise<void> => {
       timer = undefined;
-      // Never breaks into a reader's own request for more; looks again a little later.
+      // Does not interrupt a reader's request for more; tries again a little later.
       if (request.current) return later(250);
       const begin = performance.now();
       await again();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is signed in, and what may they do. The session is an HttpOnly cookie; this page never holds the token longer than one call.
+// Who is signed in, and what they may do. The session is an HttpOnly cookie; this page never holds the token longer than one call.
 import { createStore, useStore } from "../store";
 import { forgetEverything } from "./cache";
 import { del, get, onUnauthorized, post } from "./client";
@@ -22,7 +22,7 @@ export type SessionState =
   | { is: "out"; expired: boolean }
   | { is: "in"; session: Session };
 
-// What holding a scope includes; the same table as in broker/fleet/tokens.py, which decides. Here it only hides what would be refused.
+// What each scope includes, as in broker/fleet/tokens.py, which decides. Here it only hides actions that would be refused.
 const IMPLIED: Record<Scope, readonly Scope[]> = {
   read: ["read"],
   submit: ["submit", "read"],

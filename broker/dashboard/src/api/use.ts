@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a view asks and acts: useQuery for what it shows, useAction for what a button does. Lists with a cursor: pages.ts.
+// Hooks for views: useQuery fetches what they show, useAction does what a button asks for. Lists with a cursor: pages.ts.
 import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { NOTHING, reload, type Snapshot, snapshotOf, watch } from "./cache";
 import { asProblem, type Problem } from "./problem";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No raw id without a name: what people call things, and words for what the broker writes in its log.
+// Names for people: of transfers, links, ids and actions of the log.
 import type { Link, Transfer } from "../api/types";
 
 /** The label it was given, else where it goes. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The broker explains itself in exact numbers: "100000000000000 bytes do not fit before 2026-01-01T00:00:00Z". People read units and
-// local time; the sentence as it came belongs on hover.
+// The broker explains itself in exact numbers: "100000000000000 bytes do not fit before 2026-01-01T00:00:00Z". People read units
+// and local time; the sentence as it came belongs on hover.
 import { duration, local } from "./time";
 import { rate, volume } from "./units";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Step functions, each with change points of its own, over one x: what a plot of several needs. Value i holds from x[i] to x[i + 1].
+// Several step functions over one common x, as a plot needs them. Value i holds from x[i] to x[i + 1].
 
 export interface StepFunction {
   x: ArrayLike<number>;

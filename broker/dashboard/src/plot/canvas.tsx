@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A canvas as large as its place, sharp on every screen, in the colours of the theme: the base of Gantt and map.
+// A canvas that fills its container, at the resolution of the screen and in the colours of the theme: the base of Gantt and map.
 import { type HTMLAttributes, type ReactNode, useEffect, useRef } from "react";
 import { type Colours, useColours } from "./colours";
 import "./plot.css";

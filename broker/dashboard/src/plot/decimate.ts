@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step function as a line for the screen. However many change points fall into one column of pixels, what is drawn of them is the
-// value that comes in, the least, the largest and the value that goes out: the same picture from a few points a column.
+// Decimates a step function for the screen. Of all change points in one column of pixels it draws the first value, the smallest,
+// the largest and the last: the same picture from at most four points for each column.
 
 /** Pixels of x = 0 and of one second; of the value 0 and of one bit/s. */
 export interface Mapping {

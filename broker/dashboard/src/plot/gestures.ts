@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a hand moves a plot in time: wheel, drag and keys, as changes of the range that is seen.
+// Wheel, drag and keys on a plot, as changes of the visible range of time.
 
 export type Range = readonly [from: number, to: number];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grip of a line that can be moved in time, such as a deadline on gamma(t).
+// The handle of a line that can be moved in time, such as a deadline on gamma(t).
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 import type uPlot from "uplot";
 import { local, utc } from "../format/time";

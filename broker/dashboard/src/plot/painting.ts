@@ -60,7 +60,7 @@ function linePen(path: Path2D): Pen {
   };
 }
 
-/** Down to nothing. Where many changes share a column the largest value fills it: the peak is what must fit a link. */
+/** The area down to 0. Where several changes share a column of pixels, the largest value fills it: a peak must not be hidden. */
 function areaPen(path: Path2D, zero: number): Pen {
   return {
     moveTo: (x, y) => {

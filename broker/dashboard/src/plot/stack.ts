@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Series on top of each other, and few instead of many.
+// Stacks series, and folds many of them into a few and "others".
 
-/** Running sums: the first is at the bottom. What is unknown adds nothing. */
+/** Running sums: the first series is at the bottom. NaN counts as 0. */
 export function stacked(values: readonly Float64Array[]): Float64Array[] {
   const sums: Float64Array[] = [];
   for (const layer of values) {

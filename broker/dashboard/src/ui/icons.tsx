@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes that carry a state or a direction besides its colour. All are drawn in the colour of the text, and hidden from readers of
-// the screen: the word beside them says it.
+// Icons that show a state or a direction besides its colour. They have the colour of the text and are hidden from screen readers,
+// for which the word beside them says the same.
 
 const SHAPES = {
   good: "M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1zm-1 10.2L3.8 8l1.1-1.1L7 9l4.1-4.1L12.200 6z",

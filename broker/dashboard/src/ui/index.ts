@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What views are made of.
+// The components that views are made of.
 export { Link } from "../router";
 export { Button, ButtonLink, Copy } from "./button";
 export { Confirm, Dialog } from "./dialog";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page is laid out with: its head, cards, figures and facts.
+// Components for layout: the page with its heading, cards, figures and facts.
 import { type ReactNode, useEffect, useId } from "react";
 import { Link } from "../router";
 import { Icon } from "./icons";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states that every view has besides its data: loading, empty, failed, denied. <Answer> picks the right one.
+// The states of a view without data: loading, empty, failed, denied. <Answer> chooses between them and the data.
 import { Component, type ReactNode } from "react";
 import { asProblem, type Problem } from "../api/problem";
 import { useSession } from "../api/session";

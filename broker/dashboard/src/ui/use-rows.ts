@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a long table are in the document: those on the screen and a screen around them. All rows are equally high.
+// Virtual scrolling of a long table: only rows on the screen, and one screen around, are in the document. All have one height.
 import { type RefObject, useEffect, useState } from "react";
 
 export interface Rows {

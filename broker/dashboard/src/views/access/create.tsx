@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A form for a new token: for whom, what it may, and until when.
+// The form for a new token: its name, its scopes and its expiry.
 import { type FormEvent, useState } from "react";
 import { post } from "../../api/client";
 import type { Scope } from "../../api/session";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secret of a new token: here, once. It is in no URL, no storage and no cache of this page, and gone when the dialog closes.
+// Shows the secret of a new token once. It is in no URL, storage or cache of this page, and is gone when the dialog closes.
 import type { NewToken } from "../../api/types";
 import { Button, Copy, Dialog, Facts, Field, Notice, Time } from "../../ui";
 import { Scopes } from "./scopes";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every token that there is and was: who has it, what it may, when it was used, and the way to end it.
+// All tokens, valid or not: owner, scopes, last use, and the button that revokes.
 import { useMemo, useState } from "react";
 import { to } from "../../addresses";
 import { useMay, useSession } from "../../api/session";

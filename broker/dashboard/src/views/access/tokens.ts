@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tokens may, whether they still do, and what ends with them. Pure; the texts are tested against the table of scopes.
+// Scopes and validity of tokens, and what a revocation stops. Pure; the texts are tested against the table of scopes.
 import { grants, type Scope } from "../../api/session";
 import type { Token } from "../../api/types";
 import { seconds } from "../../format/time";
@@ -68,7 +68,7 @@ export function limitsOf(token: Pick<Token, "limits">): string[] {
   });
 }
 
-/** What stops when the token is revoked, and what goes on all the same, the worst first. `own`: the id of the token that one is signed in with. */
+/** What a revocation of the token stops and what continues, the worst first. `own`: the id of the token that is signed in. */
 export function consequences(token: Token, all: readonly Token[], own: string, now: Date): { bad: boolean; text: string }[] {
   const found: { bad: boolean; text: string }[] = [];
   const stops = (text: string) => found.push({ bad: true, text });

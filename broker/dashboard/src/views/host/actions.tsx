@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator does with a host: drain it, take it back, let it join anew, remove it.
+// The actions on a host: drain it, undrain it, enrol it again, remove it.
 import { useState } from "react";
 import { to } from "../../addresses";
 import { at, del, patch } from "../../api/client";

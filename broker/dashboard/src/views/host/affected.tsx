@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which live transfers hang on a host: what one wants to know before one takes it away.
+// The live transfers that use a host, shown before it is drained or removed.
 
 import { to } from "../../addresses";
 import { url } from "../../api/client";

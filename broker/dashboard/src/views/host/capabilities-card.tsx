@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host can do, and why not what it cannot.
+// The capabilities of a host, and the reason for each that is missing.
 import type { Host } from "../../api/types";
 import { Card, Empty, Facts, Tag } from "../../ui";
 import { type Capabilities, capabilitiesOf, type Mechanism, preferred } from "../hosts/capabilities";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a host joins: the operator says where it is, and gets one line for its administrator, with a token that is good once.
+// Enrols a host: the operator names it and its place, and gets one command line for its administrator, with a one-time token.
 import { useMemo, useState } from "react";
 import { to } from "../../addresses";
 import { post } from "../../api/client";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator should know of a host, the worst first, each in a sentence that says what to do about it.
+// Problems of a host, the worst first, each as a sentence that says what to do.
 import type { Host } from "../../api/types";
 import { rate } from "../../format/units";
 import { capabilitiesOf, preferred } from "./capabilities";

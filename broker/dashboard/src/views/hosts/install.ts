@@ -20,8 +20,8 @@ export function enrolCommand(joining: Joining): string {
   return ` ${carrying(joining)} -u bwb bwb-agent enrol --broker ${quoted(joining.broker)} --state-dir /var/lib/bwb ${options(joining)}`;
 }
 
-// `sudo NAME=VALUE` would show the token to everybody who lists processes, and write it to sudo's log. The space before each command
-// keeps it out of the history of shells that are set so.
+// `sudo NAME=VALUE` would show the token to everybody who lists processes, and write it to sudo's log. The space before each
+// command keeps it out of the history of shells that are set so.
 const carrying = ({ token }: Joining): string => `BWB_ENROLMENT_TOKEN=${quoted(token)} sudo --preserve-env=BWB_ENROLMENT_TOKEN`;
 const options = ({ advertise, tls }: Joining): string => `--advertise ${quoted(advertise)}${tls ? " --tls" : ""}`;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes longer than an answer: simulations (what if?) and re-optimisations (could what is booked be booked better?).
+// Jobs, which take longer than a request: simulations, and re-optimisations of what is booked.
 import { useMay } from "../../api/session";
 import { Button, Choice, TabPanel, Tabs, View } from "../../ui";
 import { oneOf, useUrlState } from "../../url-state";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several things chosen by their names: write or pick one, and it joins the list.
+// A field for several names: one that is typed or picked is added to the list.
 import { useEffect, useId, useState } from "react";
 import { Button, Field, Icon } from "../../ui";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a simulation in its three forms: the URL, the specification that the API takes (docs/simulation.md), and back from one
-// that somebody has asked for, to ask it again with something else in it.
+// The form of a simulation: its state in the URL, the specification that it makes for the API (docs/simulation.md), and the state
+// made from an earlier specification, to run it again with changes.
 import { parseRate, rate } from "../../format/units";
 import { type Codec, flag, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 

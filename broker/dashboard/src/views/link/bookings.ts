@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has what of one link, and when: as the broker answers it, and as flat arrays, because a day of a busy link has 1e5 segments.
+// The bookings of one link, as the broker answers them and as flat arrays: a day of a busy link has 1e5 segments.
 import type { Schemas, Transfer } from "../../api/types";
 
 /** What people know a transfer by. */
 export type Holder = Pick<Transfer, "id" | "label" | "project" | "source" | "destination"> & { state: string };
 
-/** GET /v1/links/{id}/bookings: the transfers with the largest volume, and all others together. Times are microseconds since 1970. */
+/** GET /v1/links/{id}/bookings: the transfers with the largest volume, and all others together. Times: microseconds since 1970. */
 export type BookingsDocument = Schemas["LinkBookings"];
 
-/** Segment i: holders[owner[i]] has rate[i] from begin[i] to end[i], in seconds since 1970. The owner behind the last holder is the rest. */
+/**
+ * Segment i: holders[owner[i]] has rate[i] from begin[i] to end[i], in seconds since 1970. The index holders.length is the rest.
+ */
 export interface Bookings {
   readonly holders: readonly Holder[];
   /** How many transfers the rest is. */

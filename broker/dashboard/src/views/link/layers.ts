@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack of what is booked: the largest transfers or projects and all others, at as many instants as a screen can show.
-// Reckoned once for each answer of the broker, on flat arrays; panning and zooming then only draw.
+// The stack of bookings: the largest transfers or projects and the rest, at as many instants as a screen can show. Computed once
+// for each answer of the broker, on flat arrays; panning and zooming then only draw.
 import { transferName } from "../../format/names";
 import type { Range } from "../../plot/steps";
 import type { Bookings, Holder } from "./bookings";
@@ -150,8 +150,8 @@ function distinct(sorted: Float64Array): Float64Array {
 }
 
 /**
- * The first index in ascending `x` whose value is not less than the one asked for; the length when there is none. A table of equal spans
- * of time leaves few places to search: through 1e5 instants in full, every step would miss the cache.
+ * Returns a search in ascending `x`: the first index whose value is not less than the given one; the length when there is none. A
+ * table of equal spans narrows it: a binary search through all of 1e5 instants would miss the cache at each step.
  */
 export function finder(x: Float64Array, [from, to]: Range, spans: number): (value: number) => number {
   const perSecond = spans / (to - from);

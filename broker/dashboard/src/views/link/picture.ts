@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three answers of the broker as one plot: capacity as a line, what is booked as a stack below it, what was measured as a line.
+// Three answers of the broker as the data of one plot: capacity as a line, bookings as a stack, measured rates as a line.
 import type { Calendar } from "../../api/types";
 import { seconds } from "../../format/time";
 import { align, type StepFunction } from "../../plot/align";

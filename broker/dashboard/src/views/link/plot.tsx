@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gamma(t) of a link, drawn: a stack of bookings below the line of capacity. A click holds an instant, shift and drag pick a window.
+// The plot of a link: a stack of bookings below the line of capacity. A click holds an instant; shift and drag select a window.
 import { type KeyboardEvent, type MouseEvent, type PointerEvent, useCallback, useMemo, useRef, useState } from "react";
 import type { Window } from "../../api/types";
 import { seconds } from "../../format/time";
@@ -69,7 +69,7 @@ export function Plot({ name, known, windows, range, by, held, onHold, onRange, o
   return (
     <div className="link-plot">
       <div className="stack">
-        {/* biome-ignore lint/a11y/noStaticElementInteractions: sees the events of the plot in it first; the plot has the role and the focus. */}
+        {/* biome-ignore lint/a11y/noStaticElementInteractions: the plot inside has the role and the focus. */}
         {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter does the same, in onKey. */}
         <div onPointerDownCapture={onDown} onPointerUp={onUp} onPointerCancel={onUp} onClick={onClick} onKeyDownCapture={onKey}>
           <Steps

@@ -9,7 +9,7 @@ const HOUR = 3_600;
 const SECONDS: Record<Span, number> = { "1h": HOUR, "6h": 6 * HOUR, "24h": 24 * HOUR, "7d": 7 * 24 * HOUR };
 const BEHIND = 1 / 4;
 
-/** So much ahead of now, and a quarter of it behind, to see what became of the plan. It moves with time in steps that nobody sees. */
+/** This long after now and a quarter of it before, which shows what became of the plan. Moves in steps too small to be seen. */
 export function following(span: Span, now: number): Range {
   const ahead = SECONDS[span];
   const at = Math.floor(now / (ahead / 240)) * (ahead / 240);
@@ -22,8 +22,8 @@ export function shownRange({ span, from, to }: { span: Span; from: number | null
 }
 
 /**
- * What to ask for, so that a small move shows what is already there: more than the range on both sides, at most twice as much, and on a
- * grid, so that little moves ask nothing and going back finds the old answer.
+ * The range to fetch for a visible range: larger on both sides, at most twice as long, and on a grid. Small moves then fetch
+ * nothing, and going back finds the earlier answer in the cache.
  */
 export function frameOf([from, to]: Range): Range {
   const grid = 2 ** Math.ceil(Math.log2((to - from) / 8));

@@ -136,7 +136,7 @@ function RemoveWindow({ link, window, onClose }: { link: Link; window: Window; o
       onConfirm={() => void confirm()}
     >
       <p>
-        From <Time at={window.begin} /> to <Time at={window.end} /> all of the capacity of the link may be booked again, instead of{" "}
+        From <Time at={window.begin} /> to <Time at={window.end} /> the whole capacity of the link can be booked again, instead of{" "}
         <Rate bps={window.bps} />.{window.reason && <> The window was made for: {window.reason}</>}
       </p>
       {effect ? <Effect of={effect} /> : !preview.problem && <Loading />}

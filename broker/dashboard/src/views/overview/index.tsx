@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is all well? What operators keep open all day, and what hangs on the wall (?wall=1).
+// The overview: what operators keep open all day, and what a wall display shows (?wall=1).
 import { useCallback, useMemo } from "react";
 import type { Host, Link, Schemas } from "../../api/types";
 import { useQuery } from "../../api/use";

@@ -17,7 +17,9 @@ export function firstStop(now: number): number {
   return (Math.floor(now / SPAN_S) + 1) * SPAN_S;
 }
 
-/** The broker takes an instant in the past for now. This one stays the same for a quarter of an hour, as the key of an answer must. */
+/**
+ * The start of the current quarter of an hour, which the broker takes for now. It is part of a cache key and must not change often.
+ */
 export const nowPath = (now: number): string => url("/v1/network/load", { at: iso(firstStop(now) - SPAN_S) });
 
 export function dayPath(now: number): string {
@@ -65,7 +67,7 @@ export function capacityAt(link: Pick<Link, "capacity_bps" | "available" | "wind
 
 export const FULL = 0.95;
 
-/** Until when a link that is full now stays so: the first quarter of an hour that leaves room; undefined when none does within the day. */
+/** The first quarter of an hour in which a link that is full now has free capacity; undefined: not within the day. */
 export function roomFrom(shares: readonly (number | null)[], begin: number): number | undefined {
   const span = shares.findIndex((share) => share !== null && share < FULL);
   return span < 0 ? undefined : begin + span * SPAN_S;

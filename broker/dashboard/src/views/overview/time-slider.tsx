@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The next 24 hours under one thumb: now, and then every quarter of an hour. Moves by itself only when asked to.
+// A slider over the next 24 hours: now, then every quarter of an hour. It plays only when asked to.
 import { useEffect, useId, useState } from "react";
 import { utc } from "../../format/time";
 import { Button } from "../../ui";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The button that books, and why it cannot where it cannot.
+// The button that books; where it is disabled, the reason.
 import type { Problem } from "../../api/problem";
 import { useMay } from "../../api/session";
 import { plannerTitle } from "../../format/planners";

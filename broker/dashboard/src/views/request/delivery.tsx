@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who moves the bytes, and what exactly: only between hosts with an agent.
+// How the data is moved and which data: mode, file or packets, mechanism. Only for hosts with an agent.
 import type { Host } from "../../api/types";
 import { CheckField, SelectField, TextField } from "../../ui";
 import { capabilitiesOf } from "../hosts/capabilities";

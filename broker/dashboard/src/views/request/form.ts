@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked for, in its three forms: the state of the page (and so its URL), and the body of POST /v1/transfers.
+// The request form: its state in the URL, and the bodies that it makes for POST /v1/transfers and POST /v1/quotes.
 import type { Planner, Schemas } from "../../api/types";
 import { type Codec, flag, list, maybe, number, oneOf, type StateOf, text } from "../../url-state";
 import type { Network } from "./use-network";
@@ -12,7 +12,7 @@ const maybeText = (): Codec<string | null> => ({
   write: (value) => (value ? [value] : []),
 });
 
-/** RFC 3339. What is no instant is as if it were not there. */
+/** An instant in RFC 3339. Anything else is ignored. */
 const instant = (): Codec<string | null> => ({
   ...maybeText(),
   read: ([first]) => (first && !Number.isNaN(Date.parse(first)) ? first : undefined),
@@ -89,8 +89,8 @@ export function complete(written: Written, planners: readonly Planner[]): Form {
 }
 
 /**
- * What must be filled in before the broker can be asked. Packets to the other host are observed by destination ports only: all of its
- * ports would include the one by which its agent receives. Other addresses are up to the rules of the source host, which the broker knows.
+ * The fields that must be filled in before the broker can be asked. Packets to the other host need destination ports, because "all
+ * ports" would include that of its agent. Whether packets to another address need them is up to the rules of the source host.
  */
 export function missing(form: Form): string[] {
   const needed = {

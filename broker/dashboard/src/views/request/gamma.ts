@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plot draws, made of the offers and of what is free: pure, so that the component only wires.
+// The data of the plot, made of the offers and the free capacity. Pure.
 import { plannerColour, plannerTitle } from "../../format/planners";
 import { iso, seconds } from "../../format/time";
 import { align, type StepFunction } from "../../plot/align";
@@ -8,7 +8,7 @@ import type { Form } from "./form";
 import type { Offer } from "./offers";
 import { trcOf } from "./trc";
 
-/** The ground under gamma(t), which needs no entry in the legend. */
+/** Key of the area under gamma(t), which has no entry in the legend. */
 export const AREA = "area";
 
 export interface Drawn {
@@ -31,13 +31,13 @@ export function drawn(free: StepFunction | undefined, offers: readonly Offer[], 
   return { x, series: [area, gamma, ...lines] };
 }
 
-/** When the network says no to the chosen planner. */
+/** The interval that binds the chosen planner, where it refuses. */
 export function bandsOf(offers: readonly Offer[], chosen: string): Band[] {
   const interval = offers.find((offer) => offer.planner === chosen)?.refusal?.binding?.interval;
   return interval ? [{ from: seconds(interval.from), to: seconds(interval.to), label: "binds", colour: "bad", pattern: true }] : [];
 }
 
-/** What gamma(t) can be shown of, the most telling first: the chosen offer's path, what binds the chosen planner, then all others. */
+/** The paths whose gamma(t) can be shown: that of the chosen offer, the link that binds the chosen planner, then all others. */
 export function choices(offers: readonly Offer[], chosen: string): string[][] {
   const first = [...offers].sort((a, b) => Number(b.planner === chosen) - Number(a.planner === chosen));
   const all = first.flatMap(({ paths, refusal }) => [
@@ -47,7 +47,7 @@ export function choices(offers: readonly Offer[], chosen: string): string[][] {
   return [...new Map(all.map((links) => [links.join("\n"), links])).values()];
 }
 
-/** The instants that must be seen. `now`: where nothing is said of an earliest start. */
+/** The instants that the plot must include. `now` is the start where `not_before` is empty. */
 export function instantsOf(form: Pick<Form, "not_before" | "deadline">, offers: readonly Offer[], now: number): number[] {
   const start = Math.max(now, form.not_before === null ? now : seconds(form.not_before));
   const ends = offers.flatMap((offer) => (offer.finish === null ? [] : [seconds(offer.finish)]));

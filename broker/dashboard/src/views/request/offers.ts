@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planners answered, made comparable: offers with their figures, refusals with their ways out.
+// The answers of the planners in a form that can be compared: offers with figures, refusals with counter-offers.
 import type { CounterOffer, Quote, Schemas } from "../../api/types";
 import { duration, iso, local, seconds } from "../../format/time";
 import { rate, volume } from "../../format/units";

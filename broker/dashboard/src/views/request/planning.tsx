@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who plans it, who is asked beside, and what a plan may look like.
+// The planner, the planners to compare with, and the limits of a plan: paths, splitting, steps.
 import type { Planner } from "../../api/types";
 import { plannerTitle } from "../../format/planners";
 import { CheckField, DurationField, Field, SelectField } from "../../ui";

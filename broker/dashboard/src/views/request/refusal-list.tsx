@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why it cannot be had, what binds and when, and what could be had instead: each way out is one press.
+// Refusals: the reason, the link and interval that bind, and counter-offers, each a button that fills the form.
 
 import { to } from "../../addresses";
 import { linkName } from "../../format/names";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked for. Every field stands in the URL; what the broker says of a field stands beside it.
+// The request form. Each field is in the URL; an error of the broker stands at its field.
 import type { ReactNode } from "react";
 import { useMay } from "../../api/session";
 import { CheckField, Choice, DurationField, RateField, TextField, TimeField, VolumeField } from "../../ui";

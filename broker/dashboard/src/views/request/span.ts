@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which stretch of time the plot shows, and to what instants a line that is moved falls.
+// The range of time that the plot shows, and the instants to which a dragged line snaps.
 import type { Range } from "../../plot/steps";
 
 const LEAST_S = 10;
 const ROOM = 0.25; // behind the last instant, so that a deadline can be drawn out
 const TOO_EMPTY = 0.3;
 
-/** Everything from the first to the last instant, and room. What is shown now stays while it still serves: else it would jump at every move. */
+/**
+ * A range from the first to the last instant, with a margin. The current range is kept while it still fits: else the plot would
+ * jump.
+ */
 export function spanOf(now: Range | undefined, instants: readonly number[]): Range {
   const first = Math.min(...instants);
   const last = Math.max(...instants, first + LEAST_S);
@@ -40,8 +43,8 @@ const EASE = 0.05;
 const LEAST_EASE_S = 5;
 
 /**
- * A deadline that is offered to the microsecond, and for some seconds, as a person takes it: a little later, and round. Later deadlines
- * are met all the more.
+ * An offered deadline, made a little later and rounded: the offer is exact to the microsecond and holds for some seconds only. A
+ * later deadline can be met as well.
  */
 export function eased(deadline: number, now: number): number {
   const later = deadline + Math.max(LEAST_EASE_S, EASE * (deadline - now));

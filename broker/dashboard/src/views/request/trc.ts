@@ -6,7 +6,7 @@ import { align, type StepFunction } from "../../plot/align";
 
 const INSTANT_S = 0.001; // a step of no visible length: the line goes up from nothing, and down to it
 
-/** The rate over time, all paths together; unknown before the start and after the finish, so that offers do not hide each other at 0. */
+/** The total rate over time. NaN before the start and after the finish, so that offers do not cover each other at 0. */
 export function trcOf(segments: readonly Pick<Segment, "begin" | "end" | "rate_bps">[]): StepFunction {
   const changes = new Map<number, number>();
   for (const { begin, end, rate_bps } of segments) {

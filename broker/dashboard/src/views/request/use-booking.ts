@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Booking once: while nobody knows what became of an attempt, the same request goes out under the same Idempotency-Key.
+// Books once: while the outcome of an attempt is unknown, the same request is sent again with the same Idempotency-Key.
 import { useRef } from "react";
 import { newKey, post } from "../../api/client";
 import { asProblem } from "../../api/problem";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the form: places that a transfer can begin and end at, and what people call a path.
+// The network as the form needs it: the places that a transfer can start and end at, hosts, and names of paths.
 import { useMemo } from "react";
 import type { Host, Link, Schemas } from "../../api/types";
 import { useQuery } from "../../api/use";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live quotes: asked when the form rests for a moment, given up when another question comes, and asked anew as the network fills.
+// Live quotes: requested when the form has not changed for a moment, aborted by the next change, and repeated as bookings change.
 import { useEffect, useMemo, useState } from "react";
 import { onInvalidate } from "../../api/cache";
 import { post } from "../../api/client";

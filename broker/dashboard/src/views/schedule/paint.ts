@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paints the schedule, and only what of it is on the screen: its cost goes with the pixels, not with the transfers.
+// Paints the visible part of the schedule: the cost grows with pixels, not with transfers.
 
 import { timeLabels } from "../../plot/axes";
 import type { Surface } from "../../plot/canvas";

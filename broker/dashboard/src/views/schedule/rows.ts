@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From transfers and their segments to the lines of the schedule: a row is a step function of time with a name, a header the head of a group.
+// From transfers and their segments to the lines of the schedule: a row is a named step function of time, a header names a group.
 import type { Schemas } from "../../api/types";
 import { transferName } from "../../format/names";
 import { seconds } from "../../format/time";

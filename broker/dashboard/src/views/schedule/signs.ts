@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a state looks on the schedule: a colour, and a second sign for those who do not tell colours apart.
+// How a state looks on the schedule: a colour, and a pattern for those who cannot tell colours apart.
 import type { Colours } from "../../plot/colours";
 
 type Hatch = "none" | "rising" | "falling" | "crossed" | "upright" | "dotted";

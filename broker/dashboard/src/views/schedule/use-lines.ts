@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the broker's answer to what is drawn: rows, filtered, in groups. Each step is computed anew only when what it rests on changes.
+// From the broker's answer to the lines that are drawn: rows, filtered, in groups. Each step is memoised.
 import { useMemo, useRef } from "react";
 import type { Link } from "../../api/types";
 import type { Range } from "../../plot/gestures";

@@ -69,7 +69,9 @@ export function usePointer(
   return { hover: there, handlers: { onPointerDown, onPointerMove, onPointerUp, onPointerCancel, onPointerLeave } };
 }
 
-/** Over the plot the wheel zooms; over the names it scrolls, as everywhere. React's own wheel events cannot be kept from scrolling. */
+/**
+ * The wheel zooms over the plot and scrolls over the names. Native listeners, because React's are passive: the page would scroll.
+ */
 function useWheel(box: RefObject<HTMLElement | null>, view: Viewport, show: (range: Range) => void): void {
   const latest = useRef({ view, show });
   latest.current = { view, show };

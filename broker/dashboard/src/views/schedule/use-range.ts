@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stretch of time that is shown: from the URL, or moving under a hand, or going with the time.
+// The visible range of time: from the URL, from a gesture under way, or following the clock.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useNow } from "../../format/use-now";
 import type { Range } from "../../plot/gestures";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One action on one transfer: what it would do, said by the broker before it is done; then done on exactly the revision that was shown.
+// One action on one transfer. The broker previews it; confirmed, it is done on exactly the revision that was previewed.
 import { type ComponentType, type ReactNode, useEffect, useState } from "react";
 import { at, patch, post } from "../../api/client";
 import type { Transfer } from "../../api/types";
@@ -128,7 +128,7 @@ async function carryOut(action: ActionName, transfer: Transfer, change: Change |
   const { revision } = transfer;
   if (action !== "resume")
     return change ? patch<Transfer>(path, change, { revision }) : post<Transfer>(`${path}/${action}`, undefined, { revision });
-  // A paused transfer that does not fit as it is may be changed first: two steps, of which the second is planned with what the first allowed.
+  // A paused transfer that no longer fits can be changed and then resumed: two requests, the second planned with the change.
   const changed = change ? await patch<Transfer>(path, change, { revision }) : transfer;
   return post<Transfer>(`${path}/resume`, undefined, { revision: changed.revision });
 }

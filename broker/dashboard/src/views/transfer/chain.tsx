@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom it waits for, what tells it to begin, and who waits for it.
+// The chain of a transfer: its predecessor, the signal that starts it, and its successors.
 import type { Transfer } from "../../api/types";
 import { duration } from "../../format/time";
 import { Card, Facts, Tag, Time } from "../../ui";

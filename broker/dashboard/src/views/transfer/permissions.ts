@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which actions a transfer takes now, and who may take them: one's own with `submit`, everybody's with `operate` (as the broker decides).
+// Which actions a transfer allows now, and to whom: `submit` for one's own, `operate` for all. The broker decides.
 import type { Transfer } from "../../api/types";
 import { isLive } from "../transfers/followed";
 

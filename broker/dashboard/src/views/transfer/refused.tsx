@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A refusal with what explains it: which link binds and who holds it, and what could be had instead, each one click away.
+// A refusal with its explanation: the link that binds and who has booked it, and counter-offers, each one click away.
 import type { Problem } from "../../api/problem";
 import { Button, Refusal, Time } from "../../ui";
 import { LinkName } from "./link-names";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How it stands, in one look: the promise, why it waits, how far it is, and when it ends.
+// The summary of a transfer: its promise, why it waits, its progress and its expected finish.
 import type { Transfer } from "../../api/types";
 import { share } from "../../format/units";
 import { Card, Facts, Notice, Rate, Time, Volume } from "../../ui";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that stay where they are while somebody points at them: their contents change in place, their order waits.
+// Keeps the order of rows while the pointer is over them: contents change in place, a new order waits.
 
 export interface Steady<R> {
   rows: readonly R[];

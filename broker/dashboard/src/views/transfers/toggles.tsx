@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several of a few: check boxes in a row, in the looks of <Choice>. None chosen means all.
+// A choice of several options: check boxes in a row that look like <Choice>. None chosen means all.
 import type { Option } from "../../ui";
 
 interface TogglesProps {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of the map is seen, apart from the size of the screen: so that a link shows a colleague the same part.
+// The visible part of the map, independent of the size of the screen, so that a URL shows everybody the same part.
 import type { Box, Point } from "./plane";
 
 export interface Sight {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a hand moves the map: the wheel comes nearer, a drag shifts. A click without a drag stays a click on what is there.
+// Gestures on the map: the wheel zooms, a drag pans. A click without a drag remains a click on what is there.
 import type { Point } from "./plane";
 
 export interface Movable {
@@ -31,7 +31,7 @@ export function gestures(area: SVGSVGElement, map: () => Movable): () => void {
     let [x, y, far] = [event.clientX, event.clientY, false];
     const onMove = (next: PointerEvent): void => {
       if (!far && Math.hypot(next.clientX - x, next.clientY - y) < DRAG_LEAST_PX) return;
-      // Not earlier: who captures the pointer also takes the click from the link beneath.
+      // Not earlier: capturing the pointer also takes the click from the link beneath.
       if (!far) area.setPointerCapture(event.pointerId);
       far = true;
       map().shifted(next.clientX - x, next.clientY - y);

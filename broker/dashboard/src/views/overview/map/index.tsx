@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as a map. SVG, not a canvas: every link is a link, which is focused, read out, opened in a new tab and coloured by the theme.
+// The network as a map. SVG instead of a canvas, so that each link is an <a>: it takes the focus, screen readers read it, it opens
+// in a new tab, and style sheets colour it.
 import { type KeyboardEvent, type SyntheticEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import type { Shares } from "../load";
 import { cameraOf, moved, whole, zoomed } from "./camera";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrow keys go from link to link as the eye does: to the nearest one that lies that way.
+// Arrow keys move the focus to the nearest link in their direction.
 import type { Point } from "./plane";
 
 const WAYS: Record<string, Point> = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links between the same two nodes are lanes of one road: each direction on its right hand side, parallel ones beside each other,
-// each with the half of an arrow on its outer side (a harpoon), so that one sees which way it leads.
+// Links between the same two nodes are drawn as lanes of one road: each direction on its right-hand side, parallel links beside
+// each other. Half an arrowhead on the outer side (a harpoon) shows the direction.
 import { grouped } from "./grouped";
 import type { Point } from "./plane";
 

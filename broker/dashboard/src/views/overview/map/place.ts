@@ -14,7 +14,7 @@ export function placed({ nodes, links }: Pick<MapNetwork, "nodes" | "links">): M
   return new Map(nodes.map((node, index) => [node.id, apart[index] ?? { x: 0, y: 0 }]));
 }
 
-/** Those with coordinates where they belong, the others near their neighbours. */
+/** Nodes with coordinates at their place, the others near their neighbours. */
 function around(
   nodes: number,
   edges: readonly (readonly [number, number])[],
@@ -24,7 +24,7 @@ function around(
   for (const [order, point] of projected(known.map(([, place]) => place)).entries()) fixed[known[order]?.[0] ?? 0] = point;
   if (known.length === nodes) return fixed.map((point) => point ?? { x: 0, y: 0 });
   const { width, height } = boxOf(fixed.filter((point) => point !== undefined));
-  // A tenth of the map: what is known of a neighbour's place is not much.
+  // A tenth of the map: a neighbour's place is only a rough estimate.
   return laidOut(nodes, edges, fixed, Math.max(width, height) / 10 || 1);
 }
 
@@ -47,8 +47,8 @@ const BY_ORDER = 0.5;
 const [FLATTEST, TALLEST] = [0.4, 1]; // height to width, as screens are
 
 /**
- * Half where it is on the globe, half by its order from west to east and from north to south: towns with many nodes get room, oceans
- * lose it, and nothing changes sides. The longer side becomes 1.
+ * The mean of each point's place on the globe and its rank from west to east and north to south: dense regions get more room,
+ * oceans less, and the order stays. The longer side becomes 1.
  */
 export function evened(points: readonly Point[]): Point[] {
   const { left, top, width, height } = boxOf(points);
@@ -74,13 +74,13 @@ function unit(points: readonly Point[]): Point[] {
   return points.map(({ x, y }) => ({ x: (x - left) * scale, y: (y - top) * scale }));
 }
 
-/** So that two nodes of one town are two dots, and a map of many still is what it was. */
+/** The least distance of two nodes: those of one town are two dots, and a map of many nodes keeps its shape. */
 const leastDistance = (nodes: number): number => Math.min(0.05, 0.25 / Math.sqrt(nodes || 1));
 
 const ROUNDS = 60;
 const MOST_PAIRS = 2e7;
 
-/** Pushes those apart that are nearer than `least`, in steps, until none is or patience ends. */
+/** Pushes points apart that are nearer than `least`, until none is or the number of iterations ends. */
 export function spacedOut(points: readonly Point[], least: number): Point[] {
   const now = points.map(({ x, y }) => ({ x, y }));
   const rounds = Math.min(ROUNDS, Math.ceil(MOST_PAIRS / (points.length ** 2 + 1)));
@@ -105,7 +105,7 @@ interface Movable {
 function parted(a: Movable, b: Movable, least: number, order: number): boolean {
   const gap = Math.hypot(b.x - a.x, b.y - a.y);
   if (gap >= least * 0.999) return false;
-  // Upon each other: any way will do, but always the same.
+  // At the same point: any direction will do, but always the same one.
   const way = gap > 1e-9 ? Math.atan2(b.y - a.y, b.x - a.x) : order * GOLDEN_ANGLE;
   const [x, y] = [(Math.cos(way) * (least - gap)) / 2, (Math.sin(way) * (least - gap)) / 2];
   a.x -= x;

@@ -11,7 +11,7 @@ export interface Place {
   readonly longitude: number;
 }
 
-/** Equirectangular around the middle latitude: good for a country as for a continent, and without Mercator's giants of the north. */
+/** Equirectangular projection around the middle latitude; unlike Mercator's it does not enlarge the north. */
 export function projected(places: readonly Place[]): Point[] {
   if (places.length === 0) return [];
   const west = westernmost(places.map((place) => place.longitude));

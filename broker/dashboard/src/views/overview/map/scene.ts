@@ -40,7 +40,10 @@ export function sceneOf(
 const HOT = 0.8;
 const MOST_HOT = 24;
 
-/** Names of nodes, those with many hosts and links first, then numbers at links that are nearly full: so that no name jumps as time moves on. */
+/**
+ * Labels by importance: nodes with many hosts and links first, then loads of nearly full links. Names thus keep their places over
+ * time.
+ */
 export function namesOf(network: MapNetwork, scene: Scene, shares: Shares, fontPx: number, screen: Box): Label[] {
   const roads = new Map<string, { wanted: Wanted; share: number }>();
   for (const link of network.links) {

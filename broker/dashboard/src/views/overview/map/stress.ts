@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout for networks without coordinates: the distance of two nodes on the page shall be what it is in hops (stress majorization,
-// after Gansner, Koren and North, 2004). Without randomness: the same network looks the same on every screen and every day.
+// A layout for networks without coordinates, by stress majorization (Gansner, Koren and North, 2004): distances on the page
+// approximate distances in hops. Deterministic, so that the same network always looks the same.
 import type { Point } from "./plane";
 
-/** Multiples of it all point another way: where something has to differ, without chance. */
+/** Its multiples all point in different directions: a deterministic way to tell points apart. */
 export const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
 const ROUNDS = 120;
-const MOST_STEPS = 4e7; // about half a second; larger networks get fewer rounds
+const MOST_STEPS = 4e7; // about half a second; larger networks get fewer iterations
 
 /**
  * `edges` name nodes by index. Nodes with a point in `fixed` stay there, and one hop is `hop` long; the others find their place.
@@ -29,7 +29,7 @@ export function laidOut(
   return Array.from(xs, (x, node) => ({ x, y: ys[node] ?? 0 }));
 }
 
-/** Moves one node to where the others want it on the whole: each at its distance, near ones with more weight. */
+/** Moves one node to the weighted mean of the places at which the others would have it; near nodes weigh more. */
 function settle(node: number, nodes: number, hops: Uint8Array, xs: Float64Array, ys: Float64Array, hop: number): void {
   const [x, y] = [xs[node] ?? 0, ys[node] ?? 0];
   let [sumX, sumY, sum] = [0, 0, 0];
@@ -48,7 +48,7 @@ function settle(node: number, nodes: number, hops: Uint8Array, xs: Float64Array,
   ys[node] = sumY / sum;
 }
 
-/** A beginning that is roughly right, so that no fold stays in: the distances to two pairs of nodes that are far from each other. */
+/** Initial coordinates, close enough that no fold remains: from the distances to two pairs of nodes that are far apart. */
 function begun(
   nodes: number,
   hops: Uint8Array,

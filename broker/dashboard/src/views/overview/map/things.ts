@@ -28,7 +28,7 @@ export function placeOf(key: string, scene: Scene): Point | undefined {
   return key.startsWith("link ") ? scene.shapes.get(id)?.middle : scene.dots.get(id);
 }
 
-/** Where the Tab key first stops on the map: at the link that is booked most. */
+/** The first stop of the Tab key on the map: the link that is booked most. */
 export function firstStop(network: MapNetwork, shares: Shares): string | undefined {
   let [first, most] = [network.links[0]?.id, -1];
   for (const { id } of network.links) if ((shares.get(id) ?? 0) > most) [first, most] = [id, shares.get(id) ?? 0];

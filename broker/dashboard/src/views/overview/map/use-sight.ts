@@ -3,9 +3,9 @@ import { useEffect, useRef, useState } from "react";
 import { read, type Sight, written } from "./camera";
 import type { Box } from "./plane";
 
-const REST_MS = 300; // browsers slow down who writes the address at every notch of a wheel
+const REST_MS = 300; // browsers throttle pages that write the address at each notch of a wheel
 
-/** What of the map is seen, and in the URL as `text` once the hand rests. */
+/** The visible part of the map, written to the URL when a gesture ends. */
 export function useSight(
   text: string,
   onText: (text: string) => void,
