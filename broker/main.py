@@ -16,6 +16,7 @@ from broker.api import errors
 from broker.api.addresses import ClientAddress, TrustedProxies
 from broker.api.arrival import Arrival
 from broker.api.bodies import Bodies
+from broker.api.compression import Compression
 from broker.api.connections import Connections, Limits
 from broker.api.context import Broker
 from broker.api.dashboard import FOLDER, Dashboard
@@ -82,6 +83,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.add_middleware(Bodies, limit=chosen.body_limit_bytes)
     app.add_middleware(Door, rates=Rates.of(chosen))
     errors.install(app)
+    app.add_middleware(Compression)
     app.add_middleware(Headers)
     app.add_middleware(ClientAddress, trusted=TrustedProxies(networks(chosen.trusted_proxies)))
     app.add_middleware(Arrival, clock=clock)

@@ -2,6 +2,7 @@
 """/docs: the contract to read and to try, by Swagger UI. Its files come with the dashboard, so that no other host sees who reads."""
 
 import asyncio
+import gzip
 import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, StreamingResponse
 
+from broker.api.compression import accepts_gzip
 from broker.api.contract.document import describe
 from broker.api.headers import CONTENT_SECURITY_POLICY
 
@@ -47,8 +49,10 @@ async def contract(request: Request) -> Response:
     state = request.app.state
     if getattr(state, "contract", None) is None:
         state.contract = asyncio.ensure_future(_written(request.app))
-    said: bytes = await asyncio.shield(state.contract)
-    return StreamingResponse(_pieces(said), media_type="application/json", headers={"Content-Length": str(len(said))})
+    plain, packed = await asyncio.shield(state.contract)
+    said, headers = (packed, {"Content-Encoding": "gzip"}) if accepts_gzip(request.scope) else (plain, {})
+    headers |= {"Content-Length": str(len(said)), "Vary": "Accept-Encoding"}
+    return StreamingResponse(_pieces(said), media_type="application/json", headers=headers)
 
 
 # Whoever does not read is written no more than his connection holds, and his next request waits.
@@ -69,7 +73,13 @@ sys.stdout.buffer.write(orjson.dumps(describe(create_app())))
 """
 
 
-async def _written(app: FastAPI) -> bytes:
+async def _written(app: FastAPI) -> tuple[bytes, bytes]:
+    """The contract as JSON, plain and compressed."""
+    plain = await _described(app)
+    return plain, await asyncio.to_thread(gzip.compress, plain, mtime=0)
+
+
+async def _described(app: FastAPI) -> bytes:
     pipe = asyncio.subprocess.PIPE
     with suppress(OSError):  # no process to be had: slower for everybody, but an answer
         child = await asyncio.create_subprocess_exec(sys.executable, "-c", _WRITE, stdin=asyncio.subprocess.DEVNULL, stdout=pipe)

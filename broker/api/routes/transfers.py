@@ -249,10 +249,11 @@ async def show(
 ) -> Response:
     """With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then."""
     found = await _found(broker, transfer_id)
+    known = (if_none_match or "").removeprefix("W/")  # the tag of a compressed answer is weak
     if wait:
-        found = await _changed(broker, caller, found, if_none_match or etag(found.revision), wait)
-    if not outlook and if_none_match == etag(found.revision):
-        return Response(status_code=304, headers={"ETag": if_none_match})
+        found = await _changed(broker, caller, found, known or etag(found.revision), wait)
+    if not outlook and known == etag(found.revision):
+        return Response(status_code=304, headers={"ETag": known})
     async with broker.database.transaction() as connection:
         shown = render.transfer(found, await broker.links(connection))
         if outlook:
