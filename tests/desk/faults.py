@@ -17,6 +17,7 @@ AMONG_THE_COPIES = "killed among the copies"  # where there are many rows
 
 @contextmanager
 def fault(kind: str) -> Iterator[None]:
+    target: Any
     if kind == "before commit":
         target, name, strike = psycopg.AsyncConnection, "commit", _lost_before
     elif kind == "after commit":

@@ -109,7 +109,21 @@ class Broker(RuleBasedStateMachine):
           hold=st.booleans(), priority=st.integers(0, 3), planner=st.sampled_from(PLANNED), options=OPTIONS,
           holding=st.sampled_from((False, False, True)), best_effort=st.booleans(), preempt=st.booleans(), desk=DESKS)  # fmt: skip
     def admit(
-        self, data, route, volume, rate, deadline, start, hold, priority, planner, options, holding, best_effort, preempt, desk
+        self,
+        data: st.DataObject,
+        route: Any,
+        volume: int,
+        rate: Any,
+        deadline: Any,
+        start: Any,
+        hold: bool,
+        priority: int,
+        planner: str,
+        options: Any,
+        holding: Any,
+        best_effort: bool,
+        preempt: bool,
+        desk: int,
     ) -> None:
         asks = []
         for _ in range(data.draw(st.sampled_from((1, 1, 3)))):
@@ -135,12 +149,12 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, command=st.sampled_from((Commit, Start, Pause, Resume)))
-    def step(self, which, desk, command) -> None:
+    def step(self, which: float, desk: int, command: Any) -> None:
         self.attempt(command(self.some(which), "me"), desk)
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, action=st.sampled_from((Action.CANCEL, Action.FINISH, Action.FAIL, Action.EXPIRE)))
-    def finish(self, which, desk, action) -> None:
+    def finish(self, which: float, desk: int, action: Any) -> None:
         self.attempt(End(self.some(which), "me", action=action), desk)
 
     @precondition(lambda self: self.ids)
@@ -153,13 +167,15 @@ class Broker(RuleBasedStateMachine):
                          {"duration_us": US_PER_S}, {"best_effort": True}, {"options": {"split": True}}, {"options": {"split": False}},
                          {"options": {"paths": 1}}, {"options": {"most_segments": 1}}, {"options": {"most_segments": None}})),
     ))  # fmt: skip
-    def change(self, which, desk, change) -> None:
-        given = {name: self._at(value) if name.endswith("_us") and value is not None else value for name, value in change.items()}
+    def change(self, which: float, desk: int, change: Any) -> None:
+        given: dict[str, Any] = {
+            name: self._at(value) if name.endswith("_us") and value is not None else value for name, value in change.items()
+        }
         self.attempt(Change(self.some(which), "me", None, POLICY, **given), desk)
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, kind=st.sampled_from((Pause, Resume, End, Change)))
-    def preview(self, which, desk, kind) -> None:
+    def preview(self, which: float, desk: int, kind: Any) -> None:
         """Whatever it answers, nothing is changed."""
         given = {"policy": POLICY, "volume_bytes": 10**8} if kind is Change else {}
         before = self.run(self.world.everything())
@@ -169,19 +185,19 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, safe=VOLUMES, achieved=st.sampled_from((0, 1, 250_000_000)))
-    def behind(self, which, desk, safe, achieved) -> None:
+    def behind(self, which: float, desk: int, safe: int, achieved: int) -> None:
         self.unjudged.add(self.some(which))
         self.attempt(BookRest(self.some(which), "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3", "h1~up")), bps=st.sampled_from((0, 200_000_000, 500_000_000, GBIT)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
-    def capacity(self, link, bps, desk, replan) -> None:
+    def capacity(self, link: str, bps: int, desk: int, replan: bool) -> None:
         self.lost = True
         self.attempt(ChangeLink(link, "me", lambda present: replace(present, capacity_bps=bps), None, replan, POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3")), begin=SECONDS, length=SECONDS, bps=st.sampled_from((0, 300_000_000)),
           desk=DESKS, replan=st.booleans())  # fmt: skip
-    def window(self, link, begin, length, bps, desk, replan) -> None:
+    def window(self, link: str, begin: Any, length: Any, bps: int, desk: int, replan: bool) -> None:
         self.lost = True
         self.windows += 1
         start = self._at(begin)
@@ -190,24 +206,24 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.windows)
     @rule(which=which, link=st.sampled_from(("L1", "L2", "L3")), desk=DESKS)
-    def no_window(self, which, link, desk) -> None:
+    def no_window(self, which: float, link: str, desk: int) -> None:
         self.attempt(RemoveWindow(link, f"w{1 + int(which * self.windows)}", "me"), desk)
 
     @rule(desk=DESKS, link=st.sampled_from(("L1", "L4")), replan=st.booleans())
-    def delete(self, desk, link, replan) -> None:
+    def delete(self, desk: int, link: str, replan: bool) -> None:
         self.lost = True
         self.attempt(DeleteLink(link, "me", None, replan, POLICY), desk)
 
     @rule(desk=DESKS, absent=st.sets(st.sampled_from(LINKS), max_size=2), changed=st.sampled_from(CHANGED), replan=st.booleans(),
           prune=st.booleans(), preview=st.booleans())  # fmt: skip
-    def topology(self, desk, absent, changed, replan, prune, preview) -> None:
+    def topology(self, desk: int, absent: Any, changed: Any, replan: bool, prune: bool, preview: Any) -> None:
         self.lost = True
         links = [changed if link.id == changed.id else link for link in LINKS if link not in absent]
         command = PutTopology(links, "me", prune, replan, None, POLICY)
         self.attempt(Preview(command) if preview else command, desk)
 
     @rule(desk=DESKS)
-    def create(self, desk) -> None:
+    def create(self, desk: int) -> None:
         with suppress(Problem):
             self.run(self.world.links(LINKS[3]))
 
@@ -221,7 +237,7 @@ class Broker(RuleBasedStateMachine):
         self.run(run_timers(self.world.databases[0], self.worker, self.clock(), Patience()))
 
     @rule(host=st.sampled_from(("h1", "h2")))
-    def hand_out(self, host) -> None:
+    def hand_out(self, host: str) -> None:
         """An agent fetches what it shall do."""
         self.run(self._tell(host))
 
@@ -231,11 +247,11 @@ class Broker(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, command=st.sampled_from((Hear, Miss, AssumeLost, GiveBack, Withdraw)))
-    def hearing(self, which, desk, command) -> None:
+    def hearing(self, which: float, desk: int, command: Any) -> None:
         self.attempt(command(self.some(which), "me"), desk)
 
     @rule(desk=DESKS, kind=st.sampled_from(FAULTS), volume=VOLUMES, cancel=st.booleans())
-    def database_fails(self, desk, kind, volume, cancel) -> None:
+    def database_fails(self, desk: int, kind: Any, volume: int, cancel: bool) -> None:
         """Whatever breaks, and wherever: the answer is DatabaseAway, and books and tables go on together."""
         ask = self.world.ask(volume, "A", "C")
 

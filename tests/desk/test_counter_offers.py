@@ -54,6 +54,7 @@ class Network:
         batch = Batch(self.replica, locked, {}, now_us)
         (answer,) = Admit([ask], "me", POLICY).decide(batch)
         batch.journal.undo()
+        assert answer is not None
         return answer
 
 

@@ -161,7 +161,7 @@ async def test_a_promise_that_another_path_keeps_is_not_broken(world: World) -> 
 
 async def test_guaranteed_transfers_keep_their_seats_before_best_effort(world: World) -> None:
     await world.links(TRIANGLE[0])
-    half = {"rate_max_bps": GBIT // 2, "not_before_us": at(10)}
+    half: dict[str, Any] = {"rate_max_bps": GBIT // 2, "not_before_us": at(10)}
     (older,) = await world.admit(world.ask(125_000_000, best_effort=True, **half))
     (younger,) = await world.admit(world.ask(125_000_000, **half))
     (important,) = await world.admit(world.ask(125_000_000, best_effort=True, not_before_us=at(10), priority=1))
@@ -214,7 +214,7 @@ async def test_running_agents_keep_what_they_cannot_hear_of_in_time(world: World
 
 async def test_what_ended_or_was_paused_gives_back_the_rest_of_its_slot(world: World, clock: Clock) -> None:
     await world.links(replace(TRIANGLE[0], slot_us=10 * US_PER_S), *TRIANGLE[1:])
-    third = {"rate_max_bps": GBIT // 3, "options": Options(path=("AB",))}
+    third: dict[str, Any] = {"rate_max_bps": GBIT // 3, "options": Options(path=("AB",))}
     (ended,) = await world.admit(world.ask(10**9, **third))
     (paused,) = await world.admit(world.ask(10**9, **third))
     clock.advance(20)

@@ -37,7 +37,9 @@ class Chaining(Pulling):
     @precondition(lambda self: self.ids)
     @rule(which=Pulling.which, volumes=st.lists(VOLUMES, min_size=1, max_size=4), rate=RATES, deadline=st.none() | SECONDS,
           signal=st.none() | SIGNALS, planner=st.sampled_from(("vbls", "vbls", "fbls")), start=st.none() | SECONDS, desk=DESKS)  # fmt: skip
-    def follow(self, which, volumes, rate, deadline, signal, planner, start, desk) -> None:
+    def follow(
+        self, which: float, volumes: Any, rate: Any, deadline: Any, signal: Any, planner: str, start: Any, desk: int
+    ) -> None:
         """A chain behind some transfer, or behind a new one."""
         asks: list[Any] = []
         for volume in volumes:
@@ -55,7 +57,7 @@ class Chaining(Pulling):
 
     @precondition(lambda self: self.ids)
     @rule(which=Pulling.which, desk=DESKS, action=st.sampled_from((Action.CANCEL, Action.FINISH, Action.FAIL, Action.EXPIRE)))
-    def an_end_takes_nothing_from_anybody(self, which, desk, action) -> None:
+    def an_end_takes_nothing_from_anybody(self, which: float, desk: int, action: Any) -> None:
         before = self.transfers()
         ended = self.some(which)
         self.attempt(End(ended, "me", action=action), desk)
@@ -70,7 +72,7 @@ class Chaining(Pulling):
 
     @precondition(lambda self: self.ids)
     @rule(which=Pulling.which, desk=DESKS, safe=VOLUMES)
-    def overrun(self, which, desk, safe) -> None:
+    def overrun(self, which: float, desk: int, safe: int) -> None:
         """One that others wait for runs, and falls behind."""
         found = self.transfers()
         awaited = [

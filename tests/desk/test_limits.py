@@ -28,11 +28,11 @@ HOUR = 3600
 GB = 10**9
 
 
-def admit(w: World, *asks: Ask, owner: str = "me", **allowed: int) -> Admit:
+def admit(w: World, *asks: Ask, owner: str = "me", **allowed: Any) -> Admit:
     return Admit(asks or [w.ask()], owner, POLICY, allowance=Allowance(**allowed))
 
 
-def account(owner: str = "me", **allowed: int) -> Account:
+def account(owner: str = "me", **allowed: Any) -> Account:
     return Account(owner, Allowance(**allowed))
 
 
@@ -121,7 +121,7 @@ async def test_every_door_refuses_and_leaves_everything_as_it_was(world: World, 
 )
 async def test_what_may_not_be_asked_for(world: World, wish: dict[str, Any]) -> None:
     """422 naming the field, whatever is free: when it is booked, quoted or changed. What was agreed before stays so."""
-    allowed = {"priority": 5, "horizon_s": HOUR}
+    allowed: dict[str, Any] = {"priority": 5, "horizon_s": HOUR}
     limit, field = ("priority", "priority") if "priority" in wish else ("horizon_s", next(iter(wish)).removesuffix("_us"))
     await world.links(L1)
     before, agreed = await world.admit(world.ask(), world.ask(**wish))

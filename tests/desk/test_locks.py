@@ -2,6 +2,7 @@
 """Every link that a plan may book is locked before it is made, whatever moves the choice of paths; and nothing else is planned on."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -52,10 +53,10 @@ async def test_a_change_of_path_locks_the_new_one(world: World, clock: Clock) ->
     """On a desk that has never seen the other path's bookings, while another desk books there."""
     await world.links(DIRECT, OUT, BACK)
     begin = clock.now_us + 10 * US_PER_S
-    window_ = {"not_before_us": begin, "deadline_us": begin + 4 * US_PER_S}
+    window_: dict[str, Any] = {"not_before_us": begin, "deadline_us": begin + 4 * US_PER_S}
     (moving,) = await world.admit(world.ask(250_000_000, options=Options(path=("L1",)), **window_))
     around = Options(path=("L2", "L3"))
-    answers = await asyncio.gather(
+    answers: list[Any] = await asyncio.gather(
         world.do(Change(moving.id, "me", None, POLICY, options={"path": ("L2", "L3")}), 0),
         *(world.admit(world.ask(125_000_000, options=around, **window_), desk=1) for _ in range(4)),
         return_exceptions=True,

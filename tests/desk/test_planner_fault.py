@@ -10,7 +10,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.transfer import State
 from broker.desk.ground.problems import Problem
 from broker.desk.network.links import ChangeLink
-from broker.desk.planning import plan as planning
+from broker.planners import PLANNERS
 from broker.planners.vbls import Vbls
 from broker.store.transfers import Transfer
 from tests.desk.world import GBIT, POLICY, World
@@ -28,7 +28,7 @@ async def test_a_plan_that_breaks_a_rule_is_refused(world: World, monkeypatch: p
     await world.links(Link("L1", "A", "B", GBIT))
     (booked,) = await world.admit(world.ask(500_000_000))
     assert isinstance(booked, Transfer)
-    monkeypatch.setitem(planning.PLANNERS, "vbls", Greedy())
+    monkeypatch.setitem(PLANNERS, "vbls", Greedy())
     (refused, also) = await world.admit(world.ask(), world.ask(planner="fbls"))
     assert isinstance(refused, Problem) and refused.code == "infeasible" and "our fault" in refused.detail
     assert isinstance(also, Transfer), "nobody else is stopped"

@@ -23,6 +23,7 @@ from broker.desk.service.timers import at_work, run_timers
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.planners.signature import Traits
+from broker.store import forward
 from broker.store.session import Database
 from broker.store.transfers import Patience
 from tests.core.grid import histories
@@ -216,7 +217,7 @@ async def test_those_that_asked_for_something_else_stay(pulls: Service) -> None:
 async def test_a_holding_time_begins_earlier(pulls: Service) -> None:
     await pulls.link()
     first = await pulls.book(100 * SECOND)
-    hold = {"volume_bytes": None, "duration_s": 60, "rate_min_bps": 10**9, "rate_max_bps": 10**9}
+    hold: dict[str, Any] = {"volume_bytes": None, "duration_s": 60, "rate_min_bps": 10**9, "rate_max_bps": 10**9}
     second = await pulls.book(**hold)
     assert finish(second) > 160
     await cancel(pulls, first)
@@ -229,7 +230,7 @@ async def test_a_holding_time_begins_earlier(pulls: Service) -> None:
 
 @pytest.mark.parametrize("how", ["capacity", "window", "steps", "detour"])
 async def test_capacity_that_comes_back_counts(how: str, pulls: Service) -> None:
-    small = {"available": [{"from": at(0), "bps": 10**8}]} if how == "steps" else {}
+    small: dict[str, Any] = {"available": [{"from": at(0), "bps": 10**8}]} if how == "steps" else {}
     await pulls.link(capacity_bps=10**8 if how == "capacity" else 10**9, **small)
     window = None
     if how in ("window", "detour"):
@@ -319,7 +320,7 @@ async def test_without_a_database_it_is_forgotten(service: Service, monkeypatch:
     async def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(pulling.forward, "ends", fails)
+    monkeypatch.setattr(forward, "ends", fails)
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
     assert await puller.pull_freed(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"

@@ -3,6 +3,7 @@
 
 import asyncio
 import weakref
+from typing import Any
 
 from broker.core.network import Link
 from broker.desk.admission.admit import Admit, Ask
@@ -15,8 +16,8 @@ async def test_a_repeated_key_waits_behind_a_network_change_and_is_answered(worl
     await world.links(Link("L1", "A", "B", GBIT))
     key = Key("me", "k", b"same body")
     first, second = (Admit([world.ask()], "me", POLICY, key) for _ in range(2))
-    commands = [first, second, CreateLinks([Link("L2", "B", "C", GBIT)], "test"), Admit([world.ask()], "me", POLICY)]
-    answers = await asyncio.wait_for(asyncio.gather(*(world.desks[0].submit(command) for command in commands)), 10)
+    commands: list[Any] = [first, second, CreateLinks([Link("L2", "B", "C", GBIT)], "test"), Admit([world.ask()], "me", POLICY)]
+    answers: list[Any] = await asyncio.wait_for(asyncio.gather(*(world.desks[0].submit(command) for command in commands)), 10)
     assert answers[0][0].id == answers[1][0].id
     assert answers[0][0].id != answers[3][0].id
 

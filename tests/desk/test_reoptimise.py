@@ -53,7 +53,7 @@ def agreed(proposal: Proposal) -> Agreement:
     return Agreement.from_document(describe_result(proposal, agreement, applied=False, rounds=1, most=10)["agreement"])
 
 
-def optimal(objective: str) -> Solve:
+def optimal(objective: Any) -> Solve:
     from broker.planners.optimal import Optimal
 
     def solve(requests: Sequence[Request], network: Network, calendars: Mapping[str, Calendar]) -> Solved:
@@ -269,10 +269,12 @@ async def test_bookings_of_the_same_batch_count(world: World) -> None:
     """They have no version yet when the agreement is looked at."""
     await gap(world)
     agreement = agreed(await proposed(world, "completion", together))
+    admitted: Any
+    refused: Any
     admitted, refused = await asyncio.gather(
         world.admit(world.ask(1000, not_before_us=s(500))), world.do(Apply(agreement, "me")), return_exceptions=True
     )
-    assert isinstance(admitted[0], Transfer)  # type: ignore[index]
+    assert isinstance(admitted[0], Transfer)
     assert isinstance(refused, Problem) and refused.more["changed"] == {"kind": "links", "ids": ["L1"]}
     await world.check()
 
@@ -305,7 +307,13 @@ async def test_who_stays(world: World, clock: Clock) -> None:
     await world.links(*DIAMOND)
     await world.nic("h1", "A", 10 * GBIT)
     await world.nic("h2", "B", 10 * GBIT)
-    agents = {"source": "h1", "destination": "h2", "mode": "managed", "payload": {"path": "x"}, "not_before_us": s(60)}
+    agents: dict[str, Any] = {
+        "source": "h1",
+        "destination": "h2",
+        "mode": "managed",
+        "payload": {"path": "x"},
+        "not_before_us": s(60),
+    }
     asks = {
         "free": world.ask(GB, not_before_us=s(60), project="p"),
         "is HELD": world.ask(GB, not_before_us=s(60), hold=True),

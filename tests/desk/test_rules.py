@@ -2,6 +2,7 @@
 """Histories that random search meets too seldom: cuts inside a slot or a lead, holds under an outage, deletion after replanning."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ L1 = Link("L1", "A", "B", GBIT)
 async def test_two_bookings_one_after_the_other_are_a_peak_and_not_a_sum(world: World, clock: Clock) -> None:
     await world.links(L1)
     begin = clock.now_us + 10 * US_PER_S
-    half = {"rate_max_bps": GBIT // 2}
+    half: dict[str, Any] = {"rate_max_bps": GBIT // 2}
     await world.admit(*(world.ask(62_500_000, not_before_us=begin + n * US_PER_S, **half) for n in range(2)))
     (third,) = await world.admit(world.ask(125_000_000, not_before_us=begin, deadline_us=begin + 2 * US_PER_S, **half))
     assert [tuple(s)[:3] for s in third.segments] == [(begin, begin + 2 * US_PER_S, GBIT // 2)]
@@ -35,7 +36,7 @@ async def test_two_bookings_one_after_the_other_are_a_peak_and_not_a_sum(world: 
 async def test_equal_rates_that_start_at_one_instant_add_up(world: World, clock: Clock) -> None:
     await world.links(L1)
     begin = clock.now_us + 10 * US_PER_S
-    given = {"rate_max_bps": GBIT // 2, "not_before_us": begin, "deadline_us": begin + US_PER_S}
+    given: dict[str, Any] = {"rate_max_bps": GBIT // 2, "not_before_us": begin, "deadline_us": begin + US_PER_S}
     answers = await world.admit(*(world.ask(62_500_000, **given) for _ in range(3)))
     assert [isinstance(answer, Problem) for answer in answers] == [False, False, True]
     await world.check()
@@ -101,6 +102,7 @@ async def managed(w: World) -> str:
     (booked,) = await w.admit(w.ask(625_000_000, "h1", "h2", payload={"path": "x"}))
     assert booked.mode == "managed"
     w.clock.now_us = booked.start_us + US_PER_S
+    assert booked.start_us is not None
     await w.do(Start(booked.id, "agent h1", at_us=booked.start_us))
     return booked.id
 
