@@ -139,7 +139,7 @@ func onSmallDisk(t *testing.T, h *host) {
 	}
 }
 
-// fill leaves no room in a folder, and answers which file to remove again.
+// fill leaves no room in a folder, and returns which file to remove again.
 func fill(t *testing.T, dir string) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "ballast"))

@@ -25,7 +25,7 @@ func TestTheWireFollowsTheBooking(t *testing.T) {
 	machine.Errorf(t, "never as booked in %d attempts", attempts)
 }
 
-// follows answers what was not as booked.
+// follows returns what was not as booked.
 func follows(t *testing.T, l *lab, a, b *host) (wrong []string) {
 	t.Helper()
 	wrongly := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }

@@ -228,7 +228,7 @@ func TestALostSignalIsRepeated(t *testing.T) {
 	}
 }
 
-// Whoever sits between two hosts can keep signals from arriving, and nothing else: what is changed, recorded or sent back is
+// An attacker between two hosts can keep signals from arriving, and nothing else: what is changed, recorded or sent back is
 // ignored, and counted.
 func TestForgedAndReplayedSignalsStartNobody(t *testing.T) {
 	c := newChain(t, 2*time.Second, 9_900_000) // busy to its end

@@ -208,7 +208,7 @@ func TestALateStartIsAShortfallOnce(t *testing.T) {
 	}
 }
 
-// Who is short by a little tells it before the booked end, so that the broker can book the rest behind it: until then, it would crawl.
+// A transfer that is short by a little tells it before the booked end, so that the broker can book the rest behind it: until then, it would crawl.
 func TestALittleThatIsMissingIsToldBeforeTheEnd(t *testing.T) {
 	l := newLab(t)
 	a, b := l.agent("a"), l.agent("b")

@@ -75,7 +75,7 @@ answers depend on privileges.`,
 	return cmd
 }
 
-// askBroker answers how to ask the broker that a state folder is enrolled with; nil when it is not.
+// askBroker returns how to ask the broker that a state folder is enrolled with; nil when it is not.
 func askBroker(ctx context.Context, stateDir string) (func() error, error) {
 	if stateDir == "" {
 		return nil, nil

@@ -121,7 +121,7 @@ func isTerminal(file *os.File) bool {
 }
 
 // shimCommand is the first life of the command's process, and what is left of the supervisor when processes outlive the
-// command. Nobody calls it by hand.
+// command. It is not meant to be called by hand.
 func shimCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: shimName, Hidden: true, DisableFlagParsing: true, Args: cobra.MinimumNArgs(1),

@@ -17,7 +17,7 @@ const (
 	timeEvery   = time.Second
 )
 
-// serveLocal listens for commands to be supervised; what it answers ends with close.
+// serveLocal listens for commands to be supervised; what it returns ends with close.
 func (a *Agent) serveLocal() (stop func()) {
 	server, err := local.Listen(local.Path(a.state.Path()), a.cfg.LocalGroup, a.log)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"bandwidthbroker/agents/internal/observe"
 )
 
-// startObserved classes and counts the packets of a transfer whose data somebody else moves. a.mu is held.
+// startObserved classes and counts the packets of a transfer whose data another program moves. a.mu is held.
 func (a *Agent) startObserved(t *transfer) {
 	switch {
 	case t.Outcome() != "":

@@ -77,7 +77,7 @@ func (a *Agent) reports(ctx context.Context, fresh <-chan struct{}) {
 	}
 }
 
-// saveAgain writes what a full disk did not take; done says that nothing is left to write. Reports come last: who finds them
+// saveAgain writes what a full disk did not take; done says that nothing is left to write. Reports come last: a reader that finds them
 // on disk finds the rest, too.
 func (a *Agent) saveAgain() (done bool) {
 	done = a.state.SaveJournals()

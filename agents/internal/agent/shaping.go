@@ -24,7 +24,7 @@ func openShaper() (*tclinux.Shaper, error) {
 	return shaper, nil
 }
 
-// sweepClasses removes the classes that nobody here wants.
+// sweepClasses removes the classes that no transfer wants.
 func (a *Agent) sweepClasses() {
 	if a.shaper == nil {
 		return

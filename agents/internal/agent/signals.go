@@ -23,7 +23,7 @@ func (a *Agent) signalStatus() SignalStatus {
 	return s
 }
 
-// signalCapability is what of it the broker is told: somebody who forges signals is a matter for its operators.
+// signalCapability is what of it the broker is told: forged signals are a matter for its operators.
 func (a *Agent) signalCapability() map[string]any {
 	s := a.signalStatus()
 	told := map[string]any{"direct": s.Direct, "forged": s.Forged}

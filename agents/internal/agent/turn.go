@@ -16,7 +16,7 @@ import (
 const (
 	// pausing is how long a command may send on after its transfer was paused: a turn of its supervisor, and what waits in the kernel.
 	pausing int64 = 60_000 // µs
-	// holdEvery is how often successors are told to wait for somebody before us; a lease is 100 ms.
+	// holdEvery is how often successors are told to wait for a predecessor of ours; a lease is 100 ms.
 	holdEvery = 25 * time.Millisecond
 	nearEnd   = 10 * time.Millisecond
 	farEnd    = 100 * time.Millisecond
@@ -37,7 +37,7 @@ type turn struct {
 	leaving sync.Once
 }
 
-// newTurn makes the turn of one transfer. began: its command has run before, and waits for nobody.
+// newTurn makes the turn of one transfer. began: its command has run before, and does not wait.
 func newTurn(port *signalport.Port, clock mover.Clock, began bool, report func(code, detail string)) *turn {
 	t := &turn{clock: clock, changed: make(chan struct{}, 1), over: make(chan struct{})}
 	t.gate = mover.NewGate(port, clock, began, func() { poke(t.changed) }, report)
@@ -80,7 +80,7 @@ func (t *turn) look(acked int64) (lost *failure.Failure, again time.Duration) {
 	return nil, nearEnd
 }
 
-// release frees the link after so many µs. Who never had it says nothing: it may still be its predecessor's.
+// release frees the link after so many µs. A transfer that never had it says nothing: it may still be its predecessor's.
 func (t *turn) release(after int64, cause signal.Cause) {
 	if !t.pass.Open && t.gate.Lost() == nil {
 		t.tail.Leave()

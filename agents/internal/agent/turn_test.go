@@ -139,7 +139,7 @@ func TestACommandThatIsLateYieldsAtItsBookedEnd(t *testing.T) {
 	})
 }
 
-// In a chain of three, who is cancelled while it waits must not say that the link is free: it was never its own.
+// In a chain of three, a transfer that is cancelled while it waits must not say that the link is free: it was never its own.
 func TestWhoNeverHadTheLinkDoesNotFreeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := chain(t, false, "tr_1", "tr_2", "tr_3")

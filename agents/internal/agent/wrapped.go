@@ -26,7 +26,7 @@ const (
 	restartGrace = 15 * time.Second
 )
 
-// startWrapped makes a transfer's orders available to whoever supervises its command. a.mu is held.
+// startWrapped makes a transfer's orders available to the supervisor of its command. a.mu is held.
 func (a *Agent) startWrapped(t *transfer) {
 	if outcome := t.Outcome(); outcome != "" {
 		a.endedBefore(t.orders, outcome) // the broker has the report, or it waits in the spool
@@ -44,7 +44,7 @@ func (a *Agent) startWrapped(t *transfer) {
 	go w.takeTurn()
 }
 
-// wrapped is a transfer whose data a command of somebody moves. It stands where the mover's sender stands.
+// wrapped is a transfer whose data a command of a user moves. It stands where the mover's sender stands.
 type wrapped struct {
 	agent  *Agent
 	outbox *outbox
@@ -60,7 +60,7 @@ type wrapped struct {
 	mechanism mechanism.Name
 	lost      *time.Timer // until then a supervisor may come back
 	turn      *turn
-	aside     sync.WaitGroup // reports of signals: nobody waits for their fsync
+	aside     sync.WaitGroup // reports of signals, written beside the sending: fsync is slow
 }
 
 // join takes a supervisor, the only one.
@@ -126,7 +126,7 @@ func (w *wrapped) takeTurn() {
 	}
 }
 
-// look answers when to look again.
+// look returns when to look again.
 func (w *wrapped) look() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -254,7 +254,7 @@ func (w *wrapped) leave(line *local.Line) {
 	w.lost = time.AfterFunc(grace, w.giveUp)
 }
 
-// giveUp reports a command that nobody supervises any more.
+// giveUp reports a command that is no longer supervised.
 func (w *wrapped) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// leastTimeoutUs and mostTimeoutUs are what an agent can keep to: below, a busy host cannot; above, a lost signal would
+	// minTimeoutUs and maxTimeoutUs are what an agent can keep to: below, a busy host cannot; above, a lost signal would
 	// hold a link for longer than anybody watches it.
-	leastTimeoutUs = 1_000
-	mostTimeoutUs  = 3_600_000_000
-	// mostSuccessors bounds what one transfer tells about its end.
-	mostSuccessors = 64
+	minTimeoutUs = 1_000
+	maxTimeoutUs = 3_600_000_000
+	// maxSuccessors bounds what one transfer tells about its end.
+	maxSuccessors = 64
 )
 
 // checkSignals names what makes no sense in what a transfer starts on and whom it tells that it has ended.
@@ -29,7 +29,7 @@ func (a Assignment) checkSignals() error {
 			return fmt.Errorf("start_after: early_from %s", s.EarlyFrom)
 		}
 	}
-	if len(a.EndSignals) > mostSuccessors {
+	if len(a.EndSignals) > maxSuccessors {
 		return fmt.Errorf("%d end_signals", len(a.EndSignals))
 	}
 	for i, e := range a.EndSignals {
@@ -50,7 +50,7 @@ func (p SignalPeer) check(timeoutUs int64) error {
 	if key, err := hex.DecodeString(p.Key); err != nil || len(key) != 32 {
 		return fmt.Errorf("key is not 64 hex digits")
 	}
-	if timeoutUs < leastTimeoutUs || timeoutUs > mostTimeoutUs {
+	if timeoutUs < minTimeoutUs || timeoutUs > maxTimeoutUs {
 		return fmt.Errorf("timeout_us %d", timeoutUs)
 	}
 	return nil

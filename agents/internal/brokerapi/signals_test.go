@@ -31,7 +31,7 @@ func TestSignalsThatMakeNoSense(t *testing.T) {
 		"plain name": func(a *Assignment) { a.EndSignals[0].Successor.TransferID = "../x" },
 		"on_overrun": func(a *Assignment) { a.EndSignals[0].OnOverrun = "explode" },
 		"end_signals": func(a *Assignment) {
-			a.EndSignals = make([]EndSignal, mostSuccessors+1)
+			a.EndSignals = make([]EndSignal, maxSuccessors+1)
 		},
 	} {
 		a := base()

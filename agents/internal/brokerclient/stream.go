@@ -18,7 +18,7 @@ import (
 const streamSilence = 35 * time.Second
 
 // Stream listens for "there is something new" and calls wake with each revision it hears of, until the stream ends.
-// connected is called once it is open. The stream carries no state: whoever is woken asks for the assignments.
+// connected is called once it is open. The stream carries no state: a caller that is woken asks for the assignments.
 func (c *Client) Stream(ctx context.Context, host string, connected func(), wake func(revision int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,18 +19,18 @@ const (
 	// unknown stands for the error of an offset that rests on an earlier run, or on nothing.
 	unknown = 500 * time.Millisecond
 
-	leastGuard   = time.Millisecond // the granularity of timers on a busy host
+	minGuard     = time.Millisecond // the granularity of timers on a busy host
 	defaultGuard = 10 * time.Millisecond
 	// wallStep is a change of the wall clock against monotonic time that is no adjustment any more.
 	wallStep = 100 * time.Millisecond
 )
 
-// Clock answers broker time. It is safe for concurrent use.
+// Clock is broker time. It is safe for concurrent use.
 type Clock struct {
-	now       func() time.Time // local, monotonic
-	wall      func() time.Time // what the host calls the time
-	readHost  func() Host
-	mostGuard time.Duration // set before use
+	now      func() time.Time // local, monotonic
+	wall     func() time.Time // what the host calls the time
+	readHost func() Host
+	maxGuard time.Duration // set before use
 
 	mu    sync.Mutex
 	est   estimate
@@ -54,7 +54,7 @@ func New(remembered time.Duration) *Clock {
 func newClock(local, wall func() time.Time, host func() Host, remembered time.Duration) *Clock {
 	now := local()
 	return &Clock{
-		now: local, wall: wall, readHost: host, mostGuard: defaultGuard,
+		now: local, wall: wall, readHost: host, maxGuard: defaultGuard,
 		applied: remembered, target: remembered, since: now, host: host(), wallLead: wall().Sub(now),
 	}
 }
@@ -62,7 +62,7 @@ func newClock(local, wall func() time.Time, host func() Host, remembered time.Du
 // LimitGuard sets the largest guard time; 0 leaves it as it is. It is called before the clock is used.
 func (c *Clock) LimitGuard(most time.Duration) {
 	if most > 0 {
-		c.mostGuard = most
+		c.maxGuard = most
 	}
 }
 
@@ -122,7 +122,7 @@ type Reading struct {
 	Host     Host
 }
 
-// Read answers the reading now.
+// Read returns the reading now.
 func (c *Clock) Read() Reading {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,7 @@ func (c *Clock) Read() Reading {
 // Guard is by how many microseconds schedules are narrowed at each step: the error of the clock, at least the
 // granularity of timers and at most what is worth losing.
 func (c *Clock) Guard() int64 {
-	return max(leastGuard, min(c.Read().Error, c.mostGuard)).Microseconds()
+	return max(minGuard, min(c.Read().Error, c.maxGuard)).Microseconds()
 }
 
 // WallStepped is by how much the host's wall clock was stepped since it was last asked; 0 when it was not. Broker time

@@ -19,7 +19,7 @@ type sample struct {
 	at        time.Time     // local
 }
 
-// bound is how far the offset may be off by now: half the round trip, for nobody knows which way was the slower, and
+// bound is how far the offset may be off by now: half the round trip, for it is not known which way was the slower, and
 // what the two clocks may have drifted apart since.
 func (s sample) bound(now time.Time, h Host) time.Duration {
 	return s.roundTrip/2 + h.drift(now.Sub(s.at))

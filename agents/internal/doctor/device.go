@@ -19,7 +19,7 @@ type device struct {
 	speedBps     int64 // 0: it does not say
 }
 
-// devices answers those that were named, else the physical ones that are up, else all that are up.
+// devices returns those that were named, else the physical ones that are up, else all that are up.
 func (h Host) devices() []device {
 	names := h.Devices
 	if len(names) == 0 {

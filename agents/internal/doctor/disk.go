@@ -6,8 +6,8 @@ import "fmt"
 
 // A folder with less than either is nearly full.
 const (
-	leastFree  = 10 << 30
-	leastShare = 0.05
+	minFree  = 10 << 30
+	minShare = 0.05
 )
 
 func (h Host) disk() []Finding {
@@ -20,7 +20,7 @@ func (h Host) disk() []Finding {
 	}
 	const gigabyte = 1e9
 	f := Finding{State: OK, What: "receive folder", Found: fmt.Sprintf("%.0f of %.0f GB free", float64(free)/gigabyte, float64(size)/gigabyte)}
-	if free < leastFree || float64(free) < leastShare*float64(size) {
+	if free < minFree || float64(free) < minShare*float64(size) {
 		f.State, f.Wanted, f.Change = Todo, "room for what comes: a transfer that finds none fails with disk_full", "make room in "+h.Receive
 	}
 	return []Finding{f}

@@ -70,7 +70,7 @@ func ToDo(findings []Finding) (n int) {
 	return n
 }
 
-// read answers the content of a file without the line's end; "" when there is none.
+// read returns the content of a file without the line's end; "" when there is none.
 func (h Host) read(path string) string {
 	raw, err := os.ReadFile(filepath.Join(h.Root, path))
 	if err != nil {
@@ -79,7 +79,7 @@ func (h Host) read(path string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// number answers the n-th number of a file.
+// number returns the n-th number of a file.
 func (h Host) number(path string, n int) (int64, bool) { return number(h.read(path), n) }
 
 func number(text string, n int) (int64, bool) {

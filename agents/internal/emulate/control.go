@@ -38,8 +38,8 @@ type answer struct {
 	Statistics *Statistics `json:"statistics,omitempty"`
 }
 
-// mostLine bounds one order.
-const mostLine = 1 << 16
+// maxLine bounds one order.
+const maxLine = 1 << 16
 
 // Listen serves orders on a unix socket, for its owner alone, until the context ends. A socket that a killed emulator left is replaced.
 func (e *Emulator) Listen(ctx context.Context, path string) error {
@@ -76,7 +76,7 @@ func (e *Emulator) serve(ctx context.Context, connection net.Conn) {
 	defer stop()
 	defer connection.Close()
 	lines := bufio.NewScanner(connection)
-	lines.Buffer(nil, mostLine)
+	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		text, err := json.Marshal(e.Obey(lines.Bytes()))
 		if err != nil {

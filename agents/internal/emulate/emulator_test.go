@@ -23,7 +23,7 @@ import (
 	"bandwidthbroker/agents/internal/gateway"
 )
 
-// spaces makes two network namespaces, without names, and answers their paths; and enter runs f in one of them.
+// spaces makes two network namespaces, without names, and returns their paths; and enter runs f in one of them.
 func spaces(t *testing.T) [2]string {
 	t.Helper()
 	var paths [2]string
@@ -161,7 +161,7 @@ func (s setting) send(t *testing.T, from, to int) {
 	}
 }
 
-// receive answers the number of the next datagram at the right end, -1 if none comes.
+// receive returns the number of the next datagram at the right end, -1 if none comes.
 func (s setting) receive(t *testing.T) int {
 	t.Helper()
 	var datagram [2000]byte

@@ -4,8 +4,8 @@ package emulate
 
 import "bandwidthbroker/agents/internal/gateway"
 
-// mostFlows bounds memory; the flows beyond share number 0, the unknown one.
-const mostFlows = 1 << 16
+// maxFlows bounds memory; the flows beyond share number 0, the unknown one.
+const maxFlows = 1 << 16
 
 // flows numbers five-tuples in the order of their appearance.
 type flows struct {
@@ -18,14 +18,14 @@ func newFlows() flows {
 	return flows{numbers: map[gateway.Flow]int{{}: 0}, all: []gateway.Flow{{}}}
 }
 
-// find answers a packet's flow and its number. Packets come in trains: mostly it is the last one's.
+// find returns a packet's flow and its number. Packets come in trains: mostly it is the last one's.
 func (f *flows) find(packet []byte) (gateway.Flow, int) {
 	flow, _ := gateway.ParseFlow(packet)
 	if flow == f.all[f.last] {
 		return flow, f.last
 	}
 	number, known := f.numbers[flow]
-	if !known && len(f.all) < mostFlows {
+	if !known && len(f.all) < maxFlows {
 		number = len(f.all)
 		f.numbers[flow] = number
 		f.all = append(f.all, flow)

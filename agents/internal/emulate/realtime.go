@@ -24,7 +24,7 @@ const (
 // priority is above what tests give to what they measure, and below the kernel's own threads.
 const priority = 20
 
-// apply answers whether this process is a real-time one now. All of its threads are, and those that they will start: a thread
+// apply returns whether this process is a real-time one now. All of its threads are, and those that they will start: a thread
 // that carries packets would otherwise wait for an ordinary one, for a lock, or for Go's scheduler, and that one for a processor.
 func (r Realtime) apply() (bool, error) {
 	if r == Ordinary {

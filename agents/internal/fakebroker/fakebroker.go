@@ -108,7 +108,7 @@ func (b *Broker) Die() {
 // ComeBack starts it again on the same port with what it knew.
 func (b *Broker) ComeBack() error { return b.listen(b.address) }
 
-// Answer puts f before every call; f answers true when it has dealt with the call itself.
+// Answer puts f before every call; f returns true when it has dealt with the call itself.
 func (b *Broker) Answer(f func(w http.ResponseWriter, r *http.Request) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fitness tells what an agent did too late from what this machine did too late. Only tests import it: they run
-// wherever somebody has two cores, and a hypervisor that takes both away for a second makes every sender late.
+// wherever there are two cores, and a hypervisor that takes both away for a second makes every sender late.
 package fitness
 
 import (
@@ -16,15 +16,15 @@ import (
 
 const (
 	nap = 5 * time.Millisecond
-	// Who naps for 5 ms and wakes up 20 ms late had, like everybody, no processor for long enough to be late himself.
-	mostLate = 20 * time.Millisecond
+	// A process that sleeps for 5 ms and wakes up 20 ms late had no processor; so had every other, for long enough to be late.
+	maxLate = 20 * time.Millisecond
 	// What the hypervisor takes comes in pieces of many milliseconds.
-	mostStolen = 0.01
+	maxStolen = 0.01
 	// Window is how far back a machine's faults excuse: longer than the tests take that measure time.
 	Window = 30 * time.Second
 )
 
-// Watch is what somebody who only sleeps sees of the machine.
+// Watch is what a process that only sleeps sees of the machine.
 type Watch struct {
 	mu     sync.Mutex
 	naps   []oversleep
@@ -65,7 +65,7 @@ func (w *Watch) watch() {
 		}
 		now := time.Now()
 		w.mu.Lock()
-		if late := now.Sub(last) - nap; late > mostLate {
+		if late := now.Sub(last) - nap; late > maxLate {
 			w.naps = append(w.naps, oversleep{now, late})
 		}
 		if now.Sub(counted) > time.Second {
@@ -106,7 +106,7 @@ func (w *Watch) Starved() string {
 			from = t
 		}
 	}
-	if share := float64(now.stolen-from.stolen) / float64(max(now.total-from.total, 1)); share > mostStolen {
+	if share := float64(now.stolen-from.stolen) / float64(max(now.total-from.total, 1)); share > maxStolen {
 		return fmt.Sprintf("the hypervisor took %.1f %% of the processors' time", 100*share)
 	}
 	return ""

@@ -30,7 +30,7 @@ const (
 )
 
 // Socket is a duplicate of a TCP socket of another process. While it is held the connection stays open, even when the
-// process has closed its own descriptor: whoever holds it must Shut it down then.
+// process has closed its own descriptor: its holder must Shut it down then.
 type Socket struct {
 	mu    sync.Mutex
 	fd    int // -1 when closed
@@ -89,7 +89,7 @@ func (s *Socket) check() error {
 	return nil
 }
 
-// Inode says which socket it is, whoever has it open.
+// Inode identifies the socket, whichever process has it open.
 func (s *Socket) Inode() uint64 { return s.inode }
 
 // Control calls f with the descriptor, which is valid only inside of f. It implements mechanism.Socket.
@@ -191,7 +191,7 @@ func (s *Socket) Close() {
 }
 
 // AvoidBBR gives a connection that has not begun another congestion control than bbr, which halts for 200 ms every ten
-// seconds and paces by its own mind; it answers what holds now. Any other choice is left alone.
+// seconds and paces by its own mind; it returns what holds now. Any other choice is left alone.
 func (s *Socket) AvoidBBR() (string, error) {
 	var held string
 	err := s.control(func(fd int) (err error) {

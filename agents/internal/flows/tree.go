@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Tree lists the descendants of a process, itself left out, parents before children. Who was orphaned is found again
+// Tree lists the descendants of a process, itself left out, parents before children. Orphans are found again
 // when the root is a subreaper (PR_SET_CHILD_SUBREAPER): then they are its children. A process that ends meanwhile is
 // no error.
 func Tree(root int) ([]int, error) {

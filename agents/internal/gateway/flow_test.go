@@ -55,7 +55,7 @@ func TestFiveTuples(t *testing.T) {
 	}
 }
 
-// FuzzParseFlow: no packet makes it panic, and what it answers is in the packet.
+// FuzzParseFlow: no packet makes it panic, and what it returns is in the packet.
 func FuzzParseFlow(f *testing.F) {
 	for _, text := range []string{v4, v4Tail, v6, v6Hop, v6Frag, v6Head, v6Auth} {
 		f.Add(bytesOf(f, text+ports))

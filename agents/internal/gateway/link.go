@@ -108,7 +108,7 @@ func (l *Link) Settings() Settings { return l.set }
 // WireBytes of a packet.
 func (l *Link) WireBytes(length int) int64 { return int64(length) + l.framing }
 
-// Offer hands the link a packet, and answers Forwarded if it was taken. A packet that finds the transmitter idle needs no buffer.
+// Offer hands the link a packet, and returns Forwarded if it was taken. A packet that finds the transmitter idle needs no buffer.
 func (l *Link) Offer(now int64, length, flow int) Fate {
 	lost := l.set.Loss > 0 && l.random.Int64N(Billion) < l.set.Loss // drawn for every packet, so that the n-th draw is the n-th packet's
 	if l.cut {

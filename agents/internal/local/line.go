@@ -25,8 +25,8 @@ type Line struct {
 
 const (
 	// patience bounds a write to the other side, which must not be able to hold us up.
-	patience  = 5 * time.Second
-	mostFiles = 16
+	patience = 5 * time.Second
+	maxFiles = 16
 )
 
 // NewLine takes over a connection.
@@ -109,12 +109,12 @@ func (l *Line) file(m Message) int {
 
 func (l *Line) fill() error {
 	piece := make([]byte, 32<<10)
-	rights := make([]byte, unix.CmsgSpace(4*mostFiles))
+	rights := make([]byte, unix.CmsgSpace(4*maxFiles))
 	n, rightsLength, _, _, err := l.conn.ReadMsgUnix(piece, rights)
 	if rightsLength > 0 {
 		l.files = append(l.files, descriptors(rights[:rightsLength])...)
 	}
-	if len(l.files) > mostFiles {
+	if len(l.files) > maxFiles {
 		return errors.New("more descriptors than messages that take one")
 	}
 	if err == nil && n == 0 {

@@ -199,7 +199,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// Who connects and says nothing is let go, and its place is free for a command.
+// A client that connects and says nothing is dropped, and its place is free for a command.
 func TestASilentLineIsLetGo(t *testing.T) {
 	path := Path(t.TempDir())
 	server, err := Listen(path, "", slog.New(slog.DiscardHandler))

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// mostLines bounds how many may speak at once: a command each.
-const mostLines = 1024
+// maxLines bounds how many may speak at once: a command each.
+const maxLines = 1024
 
-// firstWord is how long who has connected may take to say what it wants: silent lines must not fill the places of commands.
+// firstWord is how long a new client may take to say what it wants: silent lines must not fill the places of commands.
 const firstWord = 10 * time.Second
 
 // Daemon is what answers on the socket; package agent is it.
@@ -43,7 +43,7 @@ type Server struct {
 }
 
 // Listen makes the socket, for the agent's own user; with a group, for its members as well. An old one is replaced: the
-// state folder is locked by the caller, so nobody answers on it.
+// state folder is locked by the caller, so no other agent answers on it.
 func Listen(path, group string, log *slog.Logger) (*Server, error) {
 	gid := -1
 	if group != "" {
@@ -58,7 +58,7 @@ func Listen(path, group string, log *slog.Logger) (*Server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	// The socket is made under a name that nobody connects to, and shown when only those may who shall.
+	// The socket is made under another name, and renamed once its permissions are right.
 	hidden := filepath.Join(filepath.Dir(path), fmt.Sprintf(".sock%d", os.Getpid()))
 	_ = os.Remove(hidden)
 	address, done, err := short(hidden)
@@ -113,7 +113,7 @@ func (s *Server) Serve(d Daemon) {
 		}
 		line := NewLine(conn)
 		if !s.add(line) {
-			s.log.Warn("too many conversations on the local socket, refused one", "limit", mostLines)
+			s.log.Warn("too many conversations on the local socket, refused one", "limit", maxLines)
 			line.Close()
 			continue
 		}
@@ -153,7 +153,7 @@ func (s *Server) first(d Daemon, line *Line) {
 func (s *Server) add(line *Line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.lines) >= mostLines {
+	if s.closed || len(s.lines) >= maxLines {
 		return false
 	}
 	s.lines[line] = true

@@ -126,7 +126,7 @@ func (c *clamp) apply(tsoLog int) error {
 		}
 		net := c.rateBps
 		if net == 0 {
-			net = leastBps(info, tsoLog) // what leaves at less keeps the kernel from sending long after the rate is raised
+			net = minBps(info, tsoLog) // what leaves at less keeps the kernel from sending long after the rate is raised
 		}
 		if net != c.net {
 			if _, err := tcpsock.SetPacingRate(fd, net); err != nil {

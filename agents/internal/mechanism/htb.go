@@ -95,15 +95,15 @@ func (h *htb) SetRate(rateBps int64) (int64, error) {
 }
 
 // least is a rate that HTB holds exactly; below it the class cannot be.
-const leastHTB = 16_000
+const minHTB = 16_000
 
-// apply holds the class at the rate, as it is with headers, and answers what that is without.
+// apply holds the class at the rate, as it is with headers, and returns what that is without.
 func (h *htb) apply() (int64, error) {
 	h.heldBps = 0 // until the kernel has said it again: what failed is tried again, not remembered
 	if err := h.frame(h.sockets[len(h.sockets)-1]); err != nil {
 		return 0, err
 	}
-	priority, held, err := h.classes.Hold(h.transfer, h.sockets[0].Remote().Addr(), max(h.framing.Wire(h.rateBps), leastHTB))
+	priority, held, err := h.classes.Hold(h.transfer, h.sockets[0].Remote().Addr(), max(h.framing.Wire(h.rateBps), minHTB))
 	if err != nil {
 		return 0, &Unavailable{HTB, err.Error()}
 	}
@@ -129,7 +129,7 @@ func (h *htb) frame(s pacing.Socket) error {
 // lookEvery is how often the kernel is asked whether the class is still there and as it was: asking is most of what holding costs.
 const lookEvery int64 = 1_000_000 // µs
 
-// Balance: one class serves all sockets, and shares by itself. What somebody else did to it is mended now and then.
+// Balance: one class serves all sockets, and shares by itself. What others did to it is mended once a second.
 func (h *htb) Balance(now int64) error {
 	if now < h.lookAt || len(h.sockets) == 0 {
 		return nil

@@ -100,7 +100,7 @@ func TestPacingSharesTheRate(t *testing.T) {
 	}
 }
 
-// A connection that already sends must not set a timer by a rate that nobody meant.
+// A connection that already sends must not set a timer by a rate that was not asked for.
 func TestPacingLeavesASocketAloneUntilItIsToldARate(t *testing.T) {
 	p, c := mechanism.NewPacing(), pair(t)
 	if err := p.Attach(c); err != nil {
@@ -201,7 +201,7 @@ func TestHTBCountsHeaders(t *testing.T) {
 	if err != nil || held < 200_000_000 || held > 200_000_010 {
 		t.Errorf("held %d, %v", held, err)
 	}
-	// Who asks every 40 ms for the same has the kernel asked once a second.
+	// A caller that asks every 40 ms for the same has the kernel asked once a second.
 	for now := int64(5_000_000); now < 7_000_000; now += 40_000 {
 		if again, err := h.SetRate(200_000_000); again != held || err != nil {
 			t.Fatalf("held %d, %v", again, err)

@@ -74,7 +74,7 @@ func (p *pacedSockets) Attach(s pacing.Socket) error {
 		}
 	}
 	made := &stream{socket: s, heldBps: -1}
-	if err := inspect(s, func(info *unix.TCPInfo) { made.sent, made.leastBps = info.Bytes_sent, leastBps(info, p.tsoLog) }); err != nil {
+	if err := inspect(s, func(info *unix.TCPInfo) { made.sent, made.minBps = info.Bytes_sent, minBps(info, p.tsoLog) }); err != nil {
 		return err
 	}
 	p.streams = append(p.streams, made)
@@ -113,7 +113,7 @@ func (p *pacedSockets) Balance(now int64) error {
 			if sent := info.Bytes_sent; before != 0 && now > before {
 				t.saw(int64(sent-min(t.sent, sent)), now-before)
 			}
-			t.sent, t.leastBps = info.Bytes_sent, leastBps(info, p.tsoLog)
+			t.sent, t.minBps = info.Bytes_sent, minBps(info, p.tsoLog)
 		})
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (p *pacedSockets) apply() (held int64, err error) {
 		for _, t := range p.streams {
 			want := t.rateBps
 			if p.rateBps == 0 {
-				want = t.leastBps
+				want = t.minBps
 			}
 			want = max(want/8, 1) * 8
 			if (t.heldBps >= 0 && want > t.heldBps) != raise || want == t.heldBps {
@@ -165,7 +165,7 @@ func (t *stream) set(rateBps int64) error {
 	})
 }
 
-// Close lets the sockets go as fast as they like: what holds them now is somebody else's business.
+// Close lets the sockets go as fast as they like: another limiter holds them from now on, or none.
 func (p *pacedSockets) Close() error {
 	for _, t := range p.streams {
 		_ = withFD(t.socket, tcpsock.ClearPacingRate) // a closed socket needs nothing
@@ -174,9 +174,9 @@ func (p *pacedSockets) Close() error {
 	return nil
 }
 
-// leastBps is the smallest rate that is worth setting. What has left at a low rate keeps the kernel from sending for as
+// minBps is the smallest rate that is worth setting. What has left at a low rate keeps the kernel from sending for as
 // long as it takes at that rate, also when the rate is raised: no longer than half a second.
-func leastBps(info *unix.TCPInfo, tsoLog int) int64 {
+func minBps(info *unix.TCPInfo, tsoLog int) int64 {
 	return 2 * 8 * pacing.Burst(int64(max(info.Snd_mss, 536)), int64(info.Min_rtt), tsoLog)
 }
 

@@ -11,11 +11,11 @@ import (
 // leaves unused for some tens of milliseconds goes to the others, and comes back as soon as it uses what it has left.
 // Unlike pacing.Stream it is not asked of the kernel, and the sum of the shares is never above the rate: see pacing.Split.
 type share struct {
-	rateBps  int64 // what it may send
-	leastBps int64 // below that the kernel would hold a burst for too long
-	lag      int64 // bytes that it could have sent and did not, up to a bound
-	usedBps  int64 // smoothed
-	idle     bool  // it does not use its share
+	rateBps int64 // what it may send
+	minBps  int64 // below that the kernel would hold a burst for too long
+	lag     int64 // bytes that it could have sent and did not, up to a bound
+	usedBps int64 // smoothed
+	idle    bool  // it does not use its share
 }
 
 const (
@@ -49,7 +49,7 @@ func (s *share) wants(equal int64) int64 {
 	if !s.idle {
 		return pacing.Unbounded
 	}
-	return max(s.usedBps*roomNum/roomDen, equal/smallest, min(s.leastBps, equal))
+	return max(s.usedBps*roomNum/roomDen, equal/smallest, min(s.minBps, equal))
 }
 
 // divide gives every stream its part of a rate: as equal as their wants allow, the sum exactly the rate.

@@ -25,7 +25,7 @@ func TestSharesAddUpToTheRate(t *testing.T) {
 		rate := rapid.Int64Range(0, 400_000_000_000).Draw(t, "rate")
 		var shares []*share
 		for range rapid.IntRange(1, 12).Draw(t, "streams") {
-			shares = append(shares, &share{leastBps: rapid.Int64Range(0, 2_000_000).Draw(t, "least")})
+			shares = append(shares, &share{minBps: rapid.Int64Range(0, 2_000_000).Draw(t, "least")})
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "rounds") {
 			divide(rate, shares)
@@ -102,7 +102,7 @@ func TestSharesConvergeToMaxMinFairness(t *testing.T) {
 			used += min(s.rateBps, can[i])
 			wanted += can[i]
 		}
-		// 5/4 of what is used, or a twentieth of an equal share, is kept for who cannot use it.
+		// 5/4 of what is used, or a twentieth of an equal share, is kept for a stream that cannot use it.
 		if least := min(wanted, rate) * 75 / 100; used < least {
 			t.Fatalf("%d of %d bit/s are used; streams can %v", used, rate, can)
 		}
@@ -136,7 +136,7 @@ func TestTheSmallestRateBlocksForHalfASecondAtMost(t *testing.T) {
 	for _, rtt := range []uint32{50, 600, 1_000, 1_500, 2_500, 20_000, 1<<32 - 1} {
 		info := &unix.TCPInfo{Snd_mss: 1448, Min_rtt: rtt}
 		burst := pacing.Burst(1448, int64(rtt), 9)
-		if took := schedule.Duration(leastBps(info, 9), burst); took > 500_000 {
+		if took := schedule.Duration(minBps(info, 9), burst); took > 500_000 {
 			t.Errorf("round trip %d µs: %d bytes block for %d µs", rtt, burst, took)
 		}
 	}

@@ -108,9 +108,9 @@ const (
 	waking = 120 // µs
 	// fastest is the frequency of the loop on a short path, slow beside the waking, in 1/s; on longer ones a quarter of 1/RTT. It must be
 	// through before the account is full, 5 ms later: what a writer that wakes up late for some milliseconds could not use of it is lost.
-	fastest        = 400.0
-	perRTT         = 0.25
-	least, largest = 0.25, 32.0
+	fastest              = 400.0
+	perRTT               = 0.25
+	minFactor, maxFactor = 0.25, 32.0
 )
 
 // size is the window in bytes: at least two segments, for one would wait for the delayed acknowledgement.
@@ -124,9 +124,9 @@ func (c *control) size(now, rtt, mss int64, b Budget) int64 {
 	}
 	if step := float64(now-c.at) / 1e6; c.at != 0 && step < 1 {
 		c.integral += speed * speed * behind * step
-		c.integral = max(least-1, min(c.integral, largest-1))
+		c.integral = max(minFactor-1, min(c.integral, maxFactor-1))
 	}
 	c.at = now
-	factor := max(least, min(1+c.integral+2*speed*behind, largest))
+	factor := max(minFactor, min(1+c.integral+2*speed*behind, maxFactor))
 	return max(int64(nominal*factor), 2*mss)
 }

@@ -136,7 +136,7 @@ func TestTheWindowStaysBounded(t *testing.T) {
 	for _, inHand := range []int64{1 << 40, -(1 << 40)} {
 		for now := int64(1); now < 60_000_000; now += 10_000 {
 			got := float64(c.size(now, 10_000, pacing.Ethernet, Budget{rate, inHand, 250_000, lately}))
-			if got > nominal*largest+1 || got < nominal*least-1 {
+			if got > nominal*maxFactor+1 || got < nominal*minFactor-1 {
 				t.Fatalf("%.0f bytes, rate x RTT is %.0f", got, nominal)
 			}
 		}

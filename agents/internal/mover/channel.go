@@ -77,7 +77,7 @@ func peerError(body []byte) error {
 	return m
 }
 
-// offer is the sender's side of the handshake. It answers the nonces, which END needs again.
+// offer is the sender's side of the handshake. It returns the nonces, which END needs again.
 func (c *channel) offer(o *Orders) (hello, challenge datachannel.Nonce, offset int64, err error) {
 	hello = datachannel.NewNonce()
 	if err = c.write(datachannel.Hello{Nonce: hello, Transfer: o.Transfer}); err != nil {

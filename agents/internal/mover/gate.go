@@ -56,7 +56,7 @@ type Pass struct {
 	Advance int64 // µs by which its schedule is carried out earlier
 }
 
-// Gate holds a transfer back until its predecessor has ended. It serves whoever sends, not only this package's Sender: a
+// Gate holds a transfer back until its predecessor has ended. It serves every kind of sender, not only this package's: a
 // wrapped mover makes one with NewGate, tells it of new orders with Update, asks it with Pass before it lets bytes out (and
 // builds its schedule as Schedule(orders, pass) whenever the pass differs from the last one), and calls Leave at the end. changed
 // is called, from any goroutine and without blocking, when it is worth asking again. It is safe for concurrent use.
@@ -126,7 +126,7 @@ func (g *Gate) tell() {
 	g.waiting.Plan(begin, early)
 }
 
-// Pass answers whether the transfer may send at an instant of broker time, and by what schedule.
+// Pass returns whether the transfer may send at an instant of broker time, and by what schedule.
 func (g *Gate) Pass(now int64) Pass {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,7 +170,7 @@ func (g *Gate) decide(now int64, seen signalport.Waiting) {
 		g.report(codeReleased, before+" has ended, says the broker; started "+when)
 	}
 	g.open = true
-	// Who was told that the link is free need not stay clear of its begin by the error of the clock.
+	// A successor that was told that the link is free need not keep clear of its begin by the error of the clock.
 	if may := now >= min(begin, g.after.EarlyFrom); may && seen.Verdict != signal.TimedOut && !g.started {
 		g.advance = max(0, begin+g.clock.Guard()-now)
 	}

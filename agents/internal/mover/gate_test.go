@@ -204,7 +204,7 @@ func TestALateFirstGoesOnWhileTheNextWaits(t *testing.T) {
 	})
 }
 
-// Who does not get anything acknowledged does not use the link, whatever it says.
+// A sender that gets nothing acknowledged does not use the link, whatever it says.
 func TestAStalledFirstLosesTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)
@@ -247,7 +247,7 @@ func freesTheLink(t *testing.T, yield func(b *bed)) {
 	})
 }
 
-// In a chain, who waits for a late predecessor keeps its own successor waiting, even beyond its own booked end.
+// In a chain, a transfer that waits for a late predecessor keeps its own successor waiting, even beyond its own booked end.
 func TestWhoWaitsHoldsTheLinkForThoseBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t)

@@ -20,7 +20,7 @@ import (
 // inside marks the process that runs in a network namespace of its own.
 const inside = "BWB_TEST_INSIDE_A_NAMESPACE"
 
-// alone runs the test again in a fresh network namespace, whose loopback carries Ethernet's frames, and answers whether
+// alone runs the test again in a fresh network namespace, whose loopback carries Ethernet's frames, and returns whether
 // this is that run.
 func alone(t *testing.T) bool {
 	t.Helper()

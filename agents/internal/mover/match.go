@@ -10,5 +10,5 @@ type Match struct {
 	SourcePorts, DestinationPorts string // "5001", "5001-5010"; empty: any
 }
 
-// Observed says that somebody else moves the data and this host only classes and counts its packets.
+// Observed says that another program moves the data and this host only classes and counts its packets.
 func (o Orders) Observed() bool { return o.Match != Match{} }

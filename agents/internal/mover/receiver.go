@@ -151,7 +151,7 @@ func (r *Receiver) finish(digest datachannel.Digest) {
 func (r *Receiver) fail(f *failure.Failure) {
 	r.failed = f
 	r.log.Error("transfer failed", "code", f.Code, "detail", f.Detail)
-	r.remove() // first: who reads of a full disk finds it free again
+	r.remove() // first: a reader of the report of a full disk finds it free again
 	r.report(brokerapi.Failed, Facts{Bytes: r.gauges.safe.Load(), Code: f.Code, Detail: f.Detail})
 	r.over(brokerapi.Failed)
 }

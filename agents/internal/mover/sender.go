@@ -41,7 +41,7 @@ type Sender struct {
 
 	gate  *Gate          // what it starts on
 	tail  *Tail          // whom it tells that it has ended
-	aside sync.WaitGroup // reports of signals: nobody waits for their fsync
+	aside sync.WaitGroup // reports of signals, written beside the sending: fsync is slow
 
 	orders  atomic.Pointer[Orders]
 	changed chan struct{} // wakes the sender after new orders
@@ -133,7 +133,7 @@ func (s *Sender) Stop(over bool) {
 	s.aside.Wait()
 }
 
-// release frees the link as soon as what the kernel may still hold of a connection has left. Who never had the link says
+// release frees the link as soon as what the kernel may still hold of a connection has left. A transfer that never had the link says
 // nothing: it may still be its predecessor's.
 func (s *Sender) release(cause signal.Cause) {
 	if !s.gate.Pass(s.clock.Now()).Open && s.gate.Lost() == nil {

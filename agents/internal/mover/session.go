@@ -113,7 +113,7 @@ func (s *session) run() error {
 		if failed := out.close(); failed != nil && !errors.Is(failed, errStopped) {
 			return served.WriteFailure(o.Path, failed)
 		}
-		if safe := r.gauges.safe.Load(); safe < chunkSize { // not begun yet: the space is for whoever begins first
+		if safe := r.gauges.safe.Load(); safe < chunkSize { // not begun yet: the space is for the transfer that begins first
 			in.GiveBack(safe)
 		}
 		return err

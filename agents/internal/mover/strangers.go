@@ -22,7 +22,7 @@ const (
 )
 
 // strangers are the connections that have not proved anything yet. They have a room of their own, so that they take nothing from those
-// that have, and whoever fills it pays: the oldest connection of the address that has the most gives way to a new one. An agent proves
+// that have, and the address that fills it pays: the oldest connection of the address that has the most gives way to a new one. An agent proves
 // itself within two round trips, so one that came from another address, or just now, is not it.
 type strangers struct {
 	log *slog.Logger

@@ -28,7 +28,7 @@ const (
 	lookEvery   int64 = 10_000              // µs
 	extendBy    int64 = 100_000             // µs: several looks
 	stalledFor  int64 = 500_000             // µs without an acknowledgement: not using the link
-	mostAbsorb  int64 = 2_000_000           // µs: what is later than that is for the broker to book anew
+	maxAbsorb   int64 = 2_000_000           // µs: what is later than that is for the broker to book anew
 	drainPoll         = 250 * time.Microsecond
 	nearTheEnd  int64 = 500_000 // µs: an overrun is thought about from then on
 	driftFactor       = 250     // 0.4 %: more than two clocks drift apart
@@ -214,7 +214,7 @@ func (t *Tail) mayDelay() bool {
 func (t *Tail) Absorbs(lacking int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.mayDelay() && !t.plan.Empty() && schedule.Duration(t.plan.RateAt(t.plan.End()-1), lacking) <= mostAbsorb
+	return t.mayDelay() && !t.plan.Empty() && schedule.Duration(t.plan.RateAt(t.plan.End()-1), lacking) <= maxAbsorb
 }
 
 // Release tells every successor that the link is free, not before so many microseconds from now. The first cause stays.

@@ -233,7 +233,7 @@ func (t *transmission) look(now int64) error {
 	return t.follow(o, now)
 }
 
-// stand keeps the connection while nothing may be sent, and prepares it for the moment of the signal. It answers how many
+// stand keeps the connection while nothing may be sent, and prepares it for the moment of the signal. It returns how many
 // bytes of the frame went into that.
 func (t *transmission) stand(ctx context.Context, now int64, frame []byte) (sent int, err error) {
 	if lost := t.gate.Lost(); lost != nil {

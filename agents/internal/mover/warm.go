@@ -11,7 +11,7 @@ import (
 )
 
 // warm prepares the congestion window for the segment that begins at an instant (package pacer says why and how much). It
-// sends some bytes of the frame, a segment each, and answers how many, and when to look again: at the latest at begin.
+// sends some bytes of the frame, a segment each, and returns how many, and when to look again: at the latest at begin.
 func (t *transmission) warm(now, begin, rateBps int64, frame []byte) (sent int, lookAt int64, err error) {
 	info, err := t.link.tcp.Info()
 	if err != nil {
@@ -67,7 +67,7 @@ const (
 )
 
 // rise prepares the congestion window for a step up of a rate that is being sent at: a window that is not used is not kept,
-// and does not grow. It answers how many bytes of the frame left singly, and by when to look again.
+// and does not grow. It returns how many bytes of the frame left singly, and by when to look again.
 func (t *transmission) rise(now int64, frame []byte) (sent int, lookAt int64, err error) {
 	at, rateBps, ok := t.pacer.NextRise(now)
 	if !ok || at-now > riseAhead {

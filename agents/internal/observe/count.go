@@ -20,15 +20,15 @@ type count struct {
 const (
 	// enough packets for a mean, and the least that a packet is taken to carry: with smaller ones it is no bulk transfer, and
 	// the rate with headers would leave no room on the link.
-	enough       = 1000
-	leastPayload = 536
+	enough     = 1000
+	minPayload = 536
 )
 
 func newCount(kept agentstate.Counted, full wirerate.Framing) *count {
 	return &count{kept: kept, full: full, framing: full, seen: kept}
 }
 
-// take answers the payload in all.
+// take returns the payload in all.
 func (c *count) take(bytes, packets uint64) int64 {
 	if bytes < c.kept.Bytes || packets < c.kept.Packets {
 		c.kept.Bytes, c.kept.Packets = 0, 0
@@ -48,7 +48,7 @@ func (c *count) learn() bool {
 	mean := (c.kept.Payload - c.seen.Payload) / int64(packets)
 	c.seen = c.kept
 	before := c.framing.Payload
-	c.framing.Payload = min(max(int(mean), leastPayload), c.full.Payload)
+	c.framing.Payload = min(max(int(mean), minPayload), c.full.Payload)
 	// A difference of so little moves the rate by less than 0.1 %.
 	if off := c.framing.Payload - before; off*off*100 < before {
 		c.framing.Payload = before

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe is the mode in which somebody else moves the data: the packets of a transfer are put into a class of
-// their own, which holds them to the booked rate and counts them. It needs no word from whoever sends them.
+// Package observe is the mode in which another program moves the data: the packets of a transfer are put into a class of
+// their own, which holds them to the booked rate and counts them. It needs no word from their sender.
 package observe
 
 import (
@@ -153,7 +153,7 @@ func (o *Observer) leave() {
 	o.held.Store(false)
 }
 
-// step does what is due now and answers after how many microseconds to look again.
+// step does what is due now and returns after how many microseconds to look again.
 func (o *Observer) step(ctx context.Context, now int64) (wait int64) {
 	orders := o.orders.Load()
 	booked := schedule.New(orders.Segments)

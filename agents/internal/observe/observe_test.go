@@ -320,7 +320,7 @@ func TestSmallerPackets(t *testing.T) {
 		}
 		p.kernel.Send("eth0", 1, 20000*(20+66), 20000)
 		p.until(11.1)
-		if want := ((wirerate.Framing{Payload: leastPayload, Headers: 66}).Wire(80e6) + 7) / 8 * 8; p.rate() != want {
+		if want := ((wirerate.Framing{Payload: minPayload, Headers: 66}).Wire(80e6) + 7) / 8 * 8; p.rate() != want {
 			t.Errorf("%d bit/s on the wire, want %d", p.rate(), want)
 		}
 		p.Stop(true)
@@ -345,7 +345,7 @@ func TestCountAddsUp(t *testing.T) {
 				t.Fatalf("%d, want %d", got, sum)
 			}
 			c.learn()
-			if f := c.framing; f.Payload > full.Payload || f.Payload < leastPayload {
+			if f := c.framing; f.Payload > full.Payload || f.Payload < minPayload {
 				t.Fatalf("%+v", f)
 			}
 		}

@@ -34,7 +34,7 @@ type Rule struct {
 	source, destination tclinux.Ports
 }
 
-// Rules are what a host's administrator lets be held to a rate by whoever may book a transfer. None: nothing.
+// Rules are what a host's administrator lets be held to a rate by those who may book a transfer. None: nothing.
 type Rules []Rule
 
 // ParseRules reads "peer:1024-65535,192.0.2.0/24:5000-5100,443>[2001:db8::/32]": source ports, address, destination ports. What is left
@@ -160,7 +160,7 @@ func portsText(p tclinux.Ports) string {
 	return fmt.Sprintf("%d-%d", p.First, p.Last)
 }
 
-// peerOf finds the addresses of the transfer's other host, and its data port. A host that has none is nobody's peer.
+// peerOf finds the addresses of the transfer's other host, and its data port. A host that has none is not a peer.
 func peerOf(ctx context.Context, o *mover.Orders, names Resolver) ([]netip.Addr, uint16, error) {
 	host, portText, err := net.SplitHostPort(o.Peer.Address)
 	if err != nil {

@@ -26,11 +26,11 @@ var (
 	// Writer is for a sender that asks before each write, and so is never ahead. With the kernel's own pacing error (about
 	// 0.2 %, measured) 1/200 stays under the promised 1 %.
 	Writer = Tolerances{CatchUp: CatchUp, UseMargin: true}
-	// Outer is for a loop around connections that somebody else writes to. Commands are all late by the time in which they
+	// Outer is for a loop around connections that another process writes to. Commands are all late by the time in which they
 	// start, many of them on one link, and the packets of those that are silent come on top: so they catch up by 0.1 % only,
 	// and what is booked beyond the volume makes up for it. The loop wakes up some milliseconds late, and must not send by the
 	// old rate when the link has become smaller. The kernel does not pace the first ten packets of a connection; over any
-	// 200 ms nobody shall see them.
+	// 200 ms they must not show.
 	Outer = Tolerances{CatchUp: 1000, Narrow: 8_000, GiveBack: 150_000}
 )
 

@@ -2,11 +2,11 @@
 
 package pacing
 
-// Unbounded is the want of who takes whatever it is given.
+// Unbounded is the want of a stream that takes whatever it is given.
 const Unbounded = int64(1) << 60
 
-// MaxMin divides a rate by max-min fairness: as equally as the wants allow, none of which is negative. What nobody wants
-// goes to all in equal parts: it costs nothing, and the first who wants it has it at once. The sum is exactly total.
+// MaxMin divides a rate by max-min fairness: as equally as the wants allow, none of which is negative. What is left when all
+// wants are met goes to all in equal parts: it costs nothing, and the first stream that wants it has it at once. The sum is exactly total.
 func MaxMin(total int64, wants []int64) []int64 {
 	given := make([]int64, len(wants))
 	if len(wants) == 0 {
@@ -17,7 +17,7 @@ func MaxMin(total int64, wants []int64) []int64 {
 	for i := range open {
 		open[i] = i
 	}
-	// Who wants less than an equal part of what is left gets what it wants, and the part grows for the others.
+	// A want below an equal part of what is left is met, and the part grows for the others.
 	for changed := true; changed && len(open) > 0; {
 		changed = false
 		part := left / int64(len(open))

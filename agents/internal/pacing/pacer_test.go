@@ -33,7 +33,7 @@ type point struct {
 	sent float64
 }
 
-// play follows a schedule with a host that stalls now and then, and answers what left when.
+// play follows a schedule with a host that stalls now and then, and returns what left when.
 func play(t *rapid.T, booked schedule.Schedule, guard, until, volume int64) []point {
 	p := NewPacer(0, booked, guard, 0, style)
 	k := &kernel{}
@@ -194,7 +194,7 @@ func TestCatchUpIsBounded(t *testing.T) {
 	}
 }
 
-// Who stood still for 20 ms goes on as booked while the margin carries it, and faster where there is none: two that made up for 16 ms
+// A sender that stood still for 20 ms goes on as booked while the margin carries it, and faster where there is none: two that made up for 16 ms
 // on a link that was booked out filled its queue of 17 ms, and lost 5 % to the losses.
 func TestWhoHasAMarginStaysBehind(t *testing.T) {
 	const rate = 100_000_000

@@ -29,7 +29,7 @@ const (
 	fading  int64 = 100
 )
 
-// EndsShort says the same near the end, where whoever is late goes on at the fallback rate if nothing new is booked: the
+// EndsShort says the same near the end, where a late transfer goes on at the fallback rate if nothing new is booked: the
 // little that is tolerated fades with the time that is left, a hundredth of it and two packets. Missing is what has not
 // left this host, to the last byte.
 func EndsShort(now int64, plan schedule.Schedule, missing int64) bool {

@@ -14,7 +14,7 @@ const (
 	leak = 400
 	// Late is how long after the end of a gap a connection goes on.
 	Late int64 = 10_000 // µs
-	// FastReturn is the round trip below which nobody can change the rate before the acknowledgement is there.
+	// FastReturn is the round trip below which the acknowledgement arrives before the rate can be changed.
 	FastReturn int64 = 3_000 // µs
 	// slowest is as slow as it gets: a packet every two seconds or so.
 	slowest int64 = 8_000 // bit/s

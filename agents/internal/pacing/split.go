@@ -7,7 +7,7 @@ package pacing
 // compares what was sent with what could have been.
 type Stream struct {
 	RateBps int64 // what it sent lately
-	Hungry  bool  // it would send more if it might, or nobody knows yet
+	Hungry  bool  // it would send more if it might, or that is not known yet
 }
 
 // spare is how much more than what they send is left to connections that do not use their share (1/spare of a fair one),

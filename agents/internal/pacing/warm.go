@@ -46,9 +46,9 @@ func WarmLead(rateBps int64, path Path) int64 {
 }
 
 const (
-	// warmEvery is how often warming up looks, and mostLook the longest time that one look makes good.
+	// warmEvery is how often warming up looks, and maxLook the longest time that one look makes good.
 	warmEvery int64 = 1_000  // µs
-	mostLook  int64 = 10_000 // µs
+	maxLook   int64 = 10_000 // µs
 )
 
 // Warm says how many segments of one byte may leave now, so many microseconds after it was asked last, and when to ask
@@ -60,6 +60,6 @@ func Warm(rateBps int64, path Path, since int64) (segments, askAfter int64) {
 	}
 	// Every segment that is on the way will widen the window by one.
 	lacking := max(want-path.Window-path.InFlight, unpaced-path.Sent)
-	perLook := schedule.Volume(rateBps, max(warmEvery, min(since, mostLook)))/max(path.Packet, 1) + 1
+	perLook := schedule.Volume(rateBps, max(warmEvery, min(since, maxLook)))/max(path.Packet, 1) + 1
 	return max(0, min(path.Window-path.InFlight, lacking, perLook)), warmEvery
 }

@@ -32,7 +32,7 @@ func (s *slowStart) send(now, segments int64) {
 	s.acks = append(s.acks, struct{ at, segments int64 }{now + s.path.RTT, segments})
 }
 
-// warmUp plays it to the first booked instant at 0, and answers the bytes that were sent on the wire and over any 500 ms.
+// warmUp plays it to the first booked instant at 0, and returns the bytes that were sent on the wire and over any 500 ms.
 func warmUp(rate int64, path Path) (s *slowStart, wire, most int64) {
 	s = &slowStart{path: path}
 	type sent struct{ at, wire int64 }

@@ -3,7 +3,7 @@
 package schedule
 
 // Advanced is the schedule carried out earlier by so many microseconds, and continued, from the end of that on, by what is
-// booked anyway: who could begin early has the whole of its own booking left for what it did not manage.
+// booked anyway: a transfer that could begin early has the whole of its own booking left for what it did not manage.
 func (s Schedule) Advanced(by int64) Schedule {
 	if by <= 0 || s.Empty() {
 		return s

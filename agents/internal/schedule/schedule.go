@@ -15,7 +15,7 @@ import (
 // Forever is later than any booking (about the year 36,000) and leaves room for additions without overflow.
 const Forever int64 = 1 << 60
 
-// Most is what Bytes answers when the true volume does not fit: no file is that large.
+// Most is what Bytes returns when the true volume does not fit: no file is that large.
 const Most int64 = math.MaxInt64 / 4
 
 // bitMicrosPerByte turns rate x duration (bit/s x µs) into bytes.

@@ -3,7 +3,7 @@
 // Package signal is how the sender of one transfer tells the sender of the next that the link is free: the direct
 // signalling of RR-6205, section 2.2, as a handshake of datagrams whose first two thirds are done ahead of time, and a
 // lease that keeps the two from sending at once whatever is lost on the way. It is pure: frames are bytes in and bytes out;
-// the two sides, Predecessor and Successor, are state machines that get time and randomness as arguments and answer what
+// the two sides, Predecessor and Successor, are state machines that get time and randomness as arguments and return what
 // to send. Times are microseconds of the host's own monotonic clock: a lease must not end because somebody set a clock.
 package signal
 
@@ -71,7 +71,7 @@ func (c Cause) String() string {
 	return "none"
 }
 
-// Nonce is a number that one run of one side has drawn and nobody else knew.
+// Nonce is a number that one run of one side has drawn and no other could know.
 type Nonce [16]byte
 
 // Key is shared by the two senders of a pair, by nobody else.
@@ -148,7 +148,7 @@ func (s Sealed) Pair() Pair { return s.frame.Pair }
 // FromPredecessor is who claims to have sent it.
 func (s Sealed) FromPredecessor() bool { return s.frame.Kind.fromPredecessor() }
 
-// Open answers the frame if whoever made it holds the key. The comparison takes the same time whatever differs.
+// Open returns the frame if its sender holds the key. The comparison takes the same time whatever differs.
 func (s Sealed) Open(key Key) (Frame, bool) {
 	want := sign(key, s.frame.Kind, s.signed)
 	if !hmac.Equal(s.mac[:], want[:]) {

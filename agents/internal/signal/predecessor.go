@@ -8,16 +8,16 @@ import "math"
 const Never int64 = math.MaxInt64
 
 const (
-	// leastLead is how long before its end a predecessor begins to hold.
-	leastLead int64 = 1_000_000 // µs
-	// leastRetry and mostFirstRetry bound the wait for an answer: datagrams between neighbours are answered within a
+	// minLead is how long before its end a predecessor begins to hold.
+	minLead int64 = 1_000_000 // µs
+	// minRetry and maxFirstRetry bound the wait for an answer: datagrams between neighbours are answered within a
 	// millisecond of scheduling, and an unknown path is not worth a slower start than this.
-	leastRetry     int64 = 3_000  // µs
-	mostFirstRetry int64 = 50_000 // µs
-	// eagerRetries come evenly spaced; after them the wait doubles, since nobody seems to be there.
+	minRetry      int64 = 3_000  // µs
+	maxFirstRetry int64 = 50_000 // µs
+	// eagerRetries come evenly spaced; after them the wait doubles, since no successor seems to be there.
 	eagerRetries = 4
-	// leastPatience is how long a GO is repeated at least. Who has not heard it by then has timed out.
-	leastPatience int64 = 2_000_000 // µs
+	// minPatience is how long a GO is repeated at least. A successor that has not heard it by then has timed out.
+	minPatience int64 = 2_000_000 // µs
 	// remembered is how many frames wait for an answer at once: more than one round trip's worth.
 	remembered = 128
 )
@@ -72,10 +72,10 @@ func NewPredecessor(cfg PredecessorConfig) *Predecessor {
 // earlier of them to the end of the booking.
 func (p *Predecessor) Plan(end, expected int64) {
 	p.end, p.expected = end, min(end, expected)
-	p.holdAt = p.expected - max(leastLead, p.cfg.Timeout)
+	p.holdAt = p.expected - max(minLead, p.cfg.Timeout)
 }
 
-// Extend holds the link beyond the booked end up to an instant: whoever does not ask again has stopped to use it.
+// Extend holds the link beyond the booked end up to an instant: a caller that does not extend it again has stopped using it.
 func (p *Predecessor) Extend(until int64) { p.extended = max(p.extended, until) }
 
 func (p *Predecessor) holds(now int64) bool {
@@ -108,11 +108,11 @@ func (p *Predecessor) Release(now, at int64, cause Cause) {
 		return
 	}
 	p.release, p.cause = max(now, at), cause
-	p.lastTry = p.release + max(leastPatience, 3*p.cfg.Timeout)
+	p.lastTry = p.release + max(minPatience, 3*p.cfg.Timeout)
 	p.next = p.release
 }
 
-// Advance answers what to send at an instant, if anything, and when to ask again.
+// Advance returns what to send at an instant, if anything, and when to ask again.
 func (p *Predecessor) Advance(now int64) (frames []Frame, wakeAt int64) {
 	switch {
 	case p.over:
@@ -156,15 +156,15 @@ func (p *Predecessor) say(now int64) Frame {
 func (p *Predecessor) interval() int64 {
 	if p.release == Never && p.armed {
 		spare := (p.cfg.Timeout - p.cfg.Margin - p.rtt) / 2
-		return max(leastRetry, min(p.cfg.Timeout/4, max(spare, p.cfg.Timeout/16)))
+		return max(minRetry, min(p.cfg.Timeout/4, max(spare, p.cfg.Timeout/16)))
 	}
-	retry := min(max(p.cfg.Timeout/4, leastRetry), mostFirstRetry)
+	retry := min(max(p.cfg.Timeout/4, minRetry), maxFirstRetry)
 	if p.rtt > 0 {
-		retry = max(leastRetry, p.rtt+p.rtt/4+1_000)
+		retry = max(minRetry, p.rtt+p.rtt/4+1_000)
 	}
 	if p.release != Never && p.tries > eagerRetries {
 		retry <<= min(p.tries-eagerRetries, 8)
-		retry = min(retry, max(p.cfg.Timeout/4, leastRetry))
+		retry = min(retry, max(p.cfg.Timeout/4, minRetry))
 	}
 	return retry
 }

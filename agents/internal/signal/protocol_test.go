@@ -270,7 +270,7 @@ func (w *world) event() int64 {
 	return 400_000 + w.rng.Int64N(2_500_000)
 }
 
-// duel runs the two over a network of a fixed delay without faults, event by event, and answers when the successor started
+// duel runs the two over a network of a fixed delay without faults, event by event, and returns when the successor started
 // after the release.
 func duel(t *testing.T, delay, timeout, releaseAt int64, drop func(f Frame) bool) (startedAfter int64, sent []Frame) {
 	t.Helper()
@@ -356,7 +356,7 @@ func TestALostGoIsSaidAgain(t *testing.T) {
 			}
 			return f.Kind == Go && gos == 1
 		})
-		if most := roundTrip/2 + max(leastRetry, roundTrip+roundTrip/4+1_000); got > most {
+		if most := roundTrip/2 + max(minRetry, roundTrip+roundTrip/4+1_000); got > most {
 			t.Errorf("RTT %d us: started %d us after a GO that was lost, want at most %d", roundTrip, got, most)
 		}
 		if gos != 2 && roundTrip > 1_000 {

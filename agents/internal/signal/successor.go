@@ -24,8 +24,8 @@ type SuccessorConfig struct {
 	Timeout int64 // µs, the pair's
 }
 
-// mostRuns bounds how many runs of its predecessor a successor believes in: each restart draws a nonce.
-const mostRuns = 16
+// maxRuns bounds how many runs of its predecessor a successor believes in: each restart draws a nonce.
+const maxRuns = 16
 
 // Successor is the side that waits for the link. The link counts as taken until the timeout has passed since the booked
 // begin, since the last HOLD, and since this run began: an earlier run may have answered a HOLD that this one does not
@@ -79,7 +79,7 @@ func (s *Successor) Expected() int64 {
 	return s.done
 }
 
-// Advance decides what time alone decides, and answers when to ask again.
+// Advance decides what time alone decides, and returns when to ask again.
 func (s *Successor) Advance(now int64) (wakeAt int64) {
 	if s.verdict != Waiting {
 		return Never
@@ -87,7 +87,7 @@ func (s *Successor) Advance(now int64) (wakeAt int64) {
 	if s.gone {
 		start := min(s.begin, max(s.early, s.goneAt))
 		if s.goneBy == Released && s.done != Never {
-			start = max(start, s.heard+s.cfg.Timeout) // the broker knows more, but not sooner, than who still holds the link
+			start = max(start, s.heard+s.cfg.Timeout) // the broker knows more, but not sooner, than the predecessor that still holds the link
 		}
 		if now < start {
 			return start
@@ -125,7 +125,7 @@ func (s *Successor) Receive(now int64, f Frame) []Frame {
 	case s.verdict != Waiting:
 		answer.Kind = Started
 	case f.Kind == Go && !fresh && !(s.signalled() && f.PredecessorNonce == s.predecessor):
-		return nil // an old one: whoever is alive says it again with our nonce
+		return nil // an old one: a predecessor that is alive says it again with our nonce
 	case f.Kind == Go && s.signalled():
 		answer.Kind = Started
 	case f.Kind == Go:
@@ -153,7 +153,7 @@ func (s *Successor) believe(f Frame) bool {
 		}
 	}
 	if s.known {
-		if len(s.retired) == mostRuns {
+		if len(s.retired) == maxRuns {
 			return false
 		}
 		s.retired = append(s.retired, s.predecessor)

@@ -32,7 +32,7 @@ func (a *address) set(to netip.AddrPort) {
 	a.known = to
 }
 
-// resolve asks for a host name until it is known or nobody wants it any more.
+// resolve asks for a host name until it is known or no longer wanted.
 func (a *address) resolve(hostPort string, over func() bool) {
 	if at, err := netip.ParseAddrPort(hostPort); err == nil {
 		a.set(at)
@@ -122,7 +122,7 @@ type Holding struct {
 	Answered   bool  // the successor said STARTED
 }
 
-// Look answers what is known now.
+// Look returns what is known now.
 func (e *Predecessor) Look() Holding {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -232,7 +232,7 @@ type Waiting struct {
 	Expected int64 // local µs at which the predecessor expects to be done; signal.Never while unknown
 }
 
-// Look answers what is known now.
+// Look returns what is known now.
 func (e *Successor) Look() Waiting {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -43,7 +43,7 @@ type counters struct {
 type Statistics struct {
 	Sent      int64 `json:"sent"`
 	Received  int64 `json:"received"`  // believed
-	Forged    int64 `json:"forged"`    // for a pair of ours, by somebody who does not hold its key, or changed on the way
+	Forged    int64 `json:"forged"`    // for a pair of ours, by a sender without its key, or changed on the way
 	Malformed int64 `json:"malformed"` // no start signal at all
 	Unknown   int64 `json:"unknown"`   // of a pair that we have no part in, or no more
 	Unsent    int64 `json:"unsent"`    // could not be sent
@@ -61,14 +61,14 @@ type end interface {
 	deliver(f signal.Frame, from netip.AddrPort)
 }
 
-// Stranger may register a pair that nobody knows, before its first datagram is looked at: for measurements alone.
+// Stranger may register a pair that is not known, before its first datagram is looked at: for measurements alone.
 type Stranger func(p *Port, pair signal.Pair, from string)
 
-// Open binds the socket to an address, "host:port" with a port that is not 0. It always answers a Port; Err says what is
+// Open binds the socket to an address, "host:port" with a port that is not 0. It always returns a Port; Err says what is
 // wrong with it.
 func Open(address string, log *slog.Logger) *Port { return OpenFor(address, log, nil) }
 
-// OpenFor is Open for somebody who also takes pairs that it has not been told of.
+// OpenFor is Open for a caller that also takes pairs that it has not been told of.
 func OpenFor(address string, log *slog.Logger, stranger Stranger) *Port {
 	p := Mute(log)
 	p.stranger = stranger
@@ -95,7 +95,7 @@ var errMute = errors.New("no socket was asked for")
 // Err is why there is no socket; nil when there is one.
 func (p *Port) Err() error { return p.err }
 
-// Close ends all pairs in silence: who is on the other side of one finds out by its timeout.
+// Close ends all pairs in silence: the other side of each finds out by its timeout.
 func (p *Port) Close() {
 	p.closed.Store(true)
 	if p.socket != nil {
@@ -116,9 +116,9 @@ func (p *Port) Statistics() Statistics {
 }
 
 const (
-	// mostPerMilli bounds how many datagrams are looked at, so that a flood costs a few percent of a core: beyond it
+	// maxPerMilli bounds how many datagrams are looked at, so that a flood costs a few percent of a core: beyond it
 	// the kernel's queue overflows, and what is lost of our own is said again.
-	mostPerMilli = 40
+	maxPerMilli  = 40
 	burst        = 1_000
 	receiveQueue = 256 << 10
 )
@@ -127,7 +127,7 @@ const (
 func (p *Port) read() {
 	_ = p.socket.SetReadBuffer(receiveQueue)
 	buf := make([]byte, signal.MaxFrame+1)
-	allowance := bucket{perMilli: mostPerMilli, size: burst, left: burst}
+	allowance := bucket{perMilli: maxPerMilli, size: burst, left: burst}
 	for {
 		n, from, err := p.socket.ReadFromUDPAddrPort(buf)
 		if errors.Is(err, net.ErrClosed) {
@@ -143,7 +143,7 @@ func (p *Port) read() {
 	}
 }
 
-// take finds out whether a datagram is to be believed, and hands it on. Who cannot prove itself gets no answer.
+// take finds out whether a datagram is to be believed, and hands it on. A sender that cannot prove itself gets no answer.
 func (p *Port) take(datagram []byte, from netip.AddrPort) {
 	sealed, err := signal.Parse(datagram)
 	if err != nil {
@@ -231,7 +231,7 @@ type bucket struct {
 	at                   int64 // µs
 }
 
-// take takes one token and answers how long to wait for it, in µs.
+// take takes one token and returns how long to wait for it, in µs.
 func (b *bucket) take(now int64) int64 {
 	gained := (now - b.at) * b.perMilli / 1000
 	if gained > 0 {

@@ -164,13 +164,13 @@ func TestStrangersGetNoAnswer(t *testing.T) {
 
 // However many datagrams come, only so many are looked at.
 func TestAFloodIsBounded(t *testing.T) {
-	b := bucket{perMilli: mostPerMilli, size: burst, left: burst}
+	b := bucket{perMilli: maxPerMilli, size: burst, left: burst}
 	now, taken := int64(0), 0
 	for now < 1_000_000 {
 		now += b.take(now)
 		taken++
 	}
-	if most := burst + 1000*mostPerMilli + 1; taken > most || taken < most*9/10 {
+	if most := burst + 1000*maxPerMilli + 1; taken > most || taken < most*9/10 {
 		t.Errorf("%d in a second, at most %d are meant", taken, most)
 	}
 }

@@ -89,7 +89,7 @@ func (s *Spool) Put(r brokerapi.AgentReport) error {
 	return nil
 }
 
-// Save writes what could not be written before, and answers how many reports still are in memory alone.
+// Save writes what could not be written before, and returns how many reports still are in memory alone.
 func (s *Spool) Save() (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ type Class struct {
 	// Matches say which packets, any of them. None: those of sockets whose SO_PRIORITY is the class's ID.
 	Matches []Match
 	// FQ asks for no class but for the fq qdisc on the device, which holds every socket to its SO_MAX_PACING_RATE. Nothing
-	// is done where fq is there already, whoever configured it. One device cannot have both.
+	// is done where fq is there already, by whatever configuration. One device cannot have both.
 	FQ bool
 }
 
@@ -50,8 +50,8 @@ type Ports struct{ First, Last uint16 }
 // MinRateBps keeps HTB exact: it forgets what a class owes after 60 s, and one packet of 64 KiB takes 52 s at this rate.
 const MinRateBps = 10_000
 
-// mostRateBps is far above any device and far below where arithmetic on bit/s would overflow.
-const mostRateBps = int64(1e15)
+// maxRateBps is far above any device and far below where arithmetic on bit/s would overflow.
+const maxRateBps = int64(1e15)
 
 // samePackets says that at most the rate differs.
 func (c Class) samePackets(d Class) bool {
@@ -68,16 +68,16 @@ func (c Class) check() error {
 		}
 		return nil
 	}
-	if c.RateBps < MinRateBps || c.RateBps > mostRateBps {
-		return fmt.Errorf("rate of %d bit/s: want %d to %d", c.RateBps, MinRateBps, mostRateBps)
+	if c.RateBps < MinRateBps || c.RateBps > maxRateBps {
+		return fmt.Errorf("rate of %d bit/s: want %d to %d", c.RateBps, MinRateBps, maxRateBps)
 	}
 	for i, m := range c.Matches {
 		if err := m.check(); err != nil {
 			return fmt.Errorf("match %d: %w", i, err)
 		}
 	}
-	if n := len(filters(c.Matches, 0)); n > mostFilters {
-		return fmt.Errorf("the port ranges need %d filters, more than %d: choose ranges that begin and end at multiples of a power of two", n, mostFilters)
+	if n := len(filters(c.Matches, 0)); n > maxFilters {
+		return fmt.Errorf("the port ranges need %d filters, more than %d: choose ranges that begin and end at multiples of a power of two", n, maxFilters)
 	}
 	return nil
 }

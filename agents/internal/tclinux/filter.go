@@ -55,8 +55,8 @@ func (f Filter) priority() uint16 {
 	return 1
 }
 
-// mostFilters bounds what one class may need; a packet passes by every filter of its device.
-const mostFilters = 256
+// maxFilters bounds what one class may need; a packet passes by every filter of its device.
+const maxFilters = 256
 
 // filters of a class: one for each pair of port masks of each match. Without an address a match is for both families.
 func filters(matches []Match, minor uint16) []Filter {

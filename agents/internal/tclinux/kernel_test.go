@@ -290,7 +290,7 @@ func (b booking) hold(t *testing.T, s *tclinux.Shaper, here, there *tctest.Names
 	t.Skip("NOT SHOWN on a machine that is too busy to measure it")
 }
 
-// measure answers by which share the rate is off, and whether that counts. It begins and ends when something was
+// measure returns by which share the rate is off, and whether that counts. It begins and ends when something was
 // acknowledged, and takes what came before that: HTB takes the time for a packet after it.
 func (b booking) measure(t *testing.T, s *tclinux.Shaper, conn *net.TCPConn) (off float64, counts bool) {
 	counts = true

@@ -29,7 +29,7 @@ func (l left) adopt(at map[string]place) {
 	}
 }
 
-// hide answers what was found without what is left: what is not seen is not removed.
+// hide returns what was found without what is left: what is not seen is not removed.
 func (l left) hide(have kernel) kernel {
 	if len(l.devices) == 0 {
 		return have

@@ -50,7 +50,7 @@ func connect() (*connection, error) {
 
 func (c *connection) close() error { return unix.Close(c.fd) }
 
-// ask sends one request and answers the bodies of what the kernel sends back.
+// ask sends one request and returns the bodies of what the kernel sends back.
 func (c *connection) ask(kind, flags uint16, body []byte) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -63,7 +63,7 @@ func parseObject(b []byte) (o object, ok bool) {
 	return o, true
 }
 
-// parseQdisc answers where a qdisc hangs, too: at the root of its device, below the root, or elsewhere.
+// parseQdisc returns where a qdisc hangs, too: at the root of its device, below the root, or elsewhere.
 func parseQdisc(b []byte) (q Qdisc, index int, parent uint32, ok bool) {
 	o, ok := parseObject(b)
 	if !ok || o.kind == "" {
@@ -99,7 +99,7 @@ func parseClass(b []byte) (c KernelClass, ok bool) {
 			rate = binary.NativeEndian.Uint64(value)
 		}
 	}
-	c.Shape.RateBps = int64(min(rate, uint64(mostRateBps))) * 8
+	c.Shape.RateBps = int64(min(rate, uint64(maxRateBps))) * 8
 	parseStatistics(o.statistics, &c)
 	if len(o.more) >= sizeHTBStats { // struct tc_htb_xstats: the fourth is what is in the bucket
 		tokens := int32(binary.NativeEndian.Uint32(o.more[12:]))

@@ -18,7 +18,7 @@ const (
 // classID is a class as SO_PRIORITY and `tc` name it.
 func classID(minor uint16) uint32 { return Handle | uint32(minor) }
 
-// ForeignQdisc says that a device is somebody else's to configure.
+// ForeignQdisc says that a device has a qdisc that this agent did not make and must not change.
 type ForeignQdisc struct{ Qdisc Qdisc }
 
 func (f *ForeignQdisc) Error() string {

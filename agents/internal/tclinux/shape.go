@@ -14,10 +14,10 @@ type Shape struct {
 // bucketUnit is the resolution of HTB's bucket (PSCHED_SHIFT 6).
 const bucketUnit = 64 * time.Nanosecond
 
-// quantumMost is where the kernel begins to complain, leastQuantum is a full packet of Ethernet.
+// quantumMost is where the kernel begins to complain, minQuantum is a full packet of Ethernet.
 const (
-	quantumMost  = 200_000
-	leastQuantum = 1514
+	quantumMost = 200_000
+	minQuantum  = 1514
 )
 
 // shape of a rate. HTB lets a class send while its bucket holds more than nothing and then owes what the packet cost, so
@@ -32,7 +32,7 @@ func shape(rateBps int64, tick time.Duration) Shape {
 	return Shape{
 		RateBps: (rateBps + 7) / 8 * 8, // the kernel counts bytes per second
 		Burst:   burst,
-		Quantum: uint32(min(max(bytes, leastQuantum), quantumMost)),
+		Quantum: uint32(min(max(bytes, minQuantum), quantumMost)),
 	}
 }
 

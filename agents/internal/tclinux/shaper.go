@@ -105,14 +105,14 @@ func (s *Shaper) Want(owner string, class Class) error {
 	return nil
 }
 
-// mostClasses keeps far below the 65,535 numbers of one qdisc.
-const mostClasses = 4096
+// maxClasses keeps far below the 65,535 numbers of one qdisc.
+const maxClasses = 4096
 
 // alone refuses packets that are in another class already (HTB would put them into either, and both counts were wrong), and
 // a second root qdisc.
 func (s *Shaper) alone(owner string, class Class, device string, ways ways) error {
-	if _, known := s.wanted[owner]; !known && len(s.wanted) >= mostClasses {
-		return fmt.Errorf("there are %d classes already", mostClasses)
+	if _, known := s.wanted[owner]; !known && len(s.wanted) >= maxClasses {
+		return fmt.Errorf("there are %d classes already", maxClasses)
 	}
 	mine := filters(class.Matches, 0)
 	for other, has := range s.wanted {

@@ -14,7 +14,7 @@ import (
 // Sockets are classes for sockets of which each names its class in SO_PRIORITY: what package mechanism needs.
 type Sockets struct{ *Shaper }
 
-// Hold gives an owner a class on the way to an address, or another rate in the one it has, at once. It answers the
+// Hold gives an owner a class on the way to an address, or another rate in the one it has, at once. It returns the
 // number for SO_PRIORITY, and the rate as read back from the kernel.
 func (s Sockets) Hold(owner string, to netip.Addr, wireBps int64) (priority uint32, heldBps int64, err error) {
 	if err := s.Want(owner, Class{Remote: to, RateBps: wireBps}); err != nil {
@@ -92,7 +92,7 @@ func (s *Shaper) PacesByFQ(to netip.Addr) error {
 	return PacesByFQ(s.system, to)
 }
 
-// PacesByFQ is the same for who does not shape: it needs no privilege.
+// PacesByFQ is the same for a process that does not shape: it needs no privilege.
 func PacesByFQ(system System, to netip.Addr) error {
 	device, err := system.Route(to)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Sync brings the kernel up to date and answers what it did, in order; nothing to do is no operation. Where one device or
+// Sync brings the kernel up to date and returns what it did, in order; nothing to do is no operation. Where one device or
 // one owner fails, the others are brought up to date all the same.
 func (s *Shaper) Sync() ([]Operation, error) {
 	s.mu.Lock()
@@ -126,7 +126,7 @@ func (s *Shaper) route(have kernel) (devices map[string][]string, failures []err
 }
 
 // settle gives every owner a class number: the one it has, else that of a class which an earlier process left and whose
-// filters are the wanted ones, else the lowest that nothing has. It answers the classes that owners leave for new ones.
+// filters are the wanted ones, else the lowest that nothing has. It returns the classes that owners leave for new ones.
 func (s *Shaper) settle(devices map[string][]string, have kernel) (gone map[string]KernelClass) {
 	gone = map[string]KernelClass{}
 	old := s.at
@@ -177,7 +177,7 @@ func (s *Shaper) addUp(gone map[string]KernelClass) {
 	}
 }
 
-// leftOver finds a class of nobody whose filters are those of the matches. Sockets do not outlive their process, so that
+// leftOver finds a class without an owner whose filters are those of the matches. Sockets do not outlive their process, so that
 // a class without filters is never one to go on with.
 func leftOver(f *found, matches []Match, taken map[uint16]bool) (uint16, bool) {
 	if len(matches) == 0 {

@@ -17,7 +17,7 @@ import (
 // The functions of this file work on a descriptor, so that they serve sockets of other processes (duplicates made by
 // pidfd_getfd) as well as our own.
 
-// SetPacingRate sets the most the kernel sends on a socket, in bit/s of payload, and answers what it now holds to. The
+// SetPacingRate sets the most the kernel sends on a socket, in bit/s of payload, and returns what it now holds to. The
 // option counts bytes per second and takes 64 bits (32 bits would wrap above 34 Gbit/s).
 func SetPacingRate(fd int, rateBps int64) (int64, error) {
 	if err := setPacing(fd, uint64(max(rateBps/8, 1))); err != nil {
@@ -66,7 +66,7 @@ func SetPriority(fd int, priority uint32) error {
 }
 
 // SetSendBuffer bounds the memory of what is written and not yet acknowledged; the kernel counts its own structures too.
-// It answers the bound that holds: at least some kilobytes, at most net.core.wmem_max unless CAP_NET_ADMIN is there.
+// It returns the bound that holds: at least some kilobytes, at most net.core.wmem_max unless CAP_NET_ADMIN is there.
 func SetSendBuffer(fd int, bytes int) (int, error) {
 	half := max(bytes/2, 1) // the kernel doubles it
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, half) != nil {

@@ -74,7 +74,7 @@ func (c *Conn) try(fd uintptr) bool {
 	return true
 }
 
-// Writable waits until the kernel takes more, but no longer than patience; it answers whether it does. Whoever asks before
+// Writable waits until the kernel takes more, but no longer than patience; it returns whether it does. A caller that asks before
 // a write is not held up by a queue that drains at a rate that was lowered meanwhile.
 func (c *Conn) Writable(patience time.Duration) (bool, error) {
 	var ready bool
@@ -144,7 +144,7 @@ func (c *Conn) SetNotSentLowWater(n int) error {
 	})
 }
 
-// ChooseCongestionControl takes the first of the names that this process may use, and answers which one holds.
+// ChooseCongestionControl takes the first of the names that this process may use, and returns which one holds.
 func (c *Conn) ChooseCongestionControl(names ...string) (string, error) {
 	var held string
 	err := c.control(func(fd int) error {
@@ -205,7 +205,7 @@ func (c *Conn) InFlight() (int64, error) {
 func Acked(info *unix.TCPInfo) int64 { return max(0, int64(info.Bytes_acked)-1) }
 
 // Need makes room for so many bytes written and not yet acknowledged where the kernel's own tuning would stop earlier
-// (tcp_wmem), or come to it only with acknowledgements. It answers what there is room for: less, when neither net.core.wmem_max
+// (tcp_wmem), or come to it only with acknowledgements. It returns what there is room for: less, when neither net.core.wmem_max
 // nor CAP_NET_ADMIN allow more.
 func (c *Conn) Need(bytes int64) (room int64, err error) {
 	err = c.control(func(fd int) error {

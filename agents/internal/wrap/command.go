@@ -50,14 +50,14 @@ func prepare(shim []string, arguments []string) (*command, error) {
 	return c, nil
 }
 
-// children tells whose child it was that somebody reaped: of several commands in one process, each father reaps what it finds.
+// children maps a process id to the command that waits for it: of several commands in one process, each father reaps any of their children.
 var children = struct {
 	sync.Mutex
 	ended map[int]chan<- syscall.WaitStatus
 }{ended: map[int]chan<- syscall.WaitStatus{}}
 
 // father forks on a thread that lives as long as this process: the command dies with the thread that made it
-// (PR_SET_PDEATHSIG). The same thread reaps it, and whoever is orphaned in its tree.
+// (PR_SET_PDEATHSIG). The same thread reaps it, and the orphans of its tree.
 func (c *command) father(argv []string, theirs int, began chan<- error) {
 	runtime.LockOSThread()
 	attributes := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(theirs)}, Sys: &syscall.SysProcAttr{Setpgid: c.ownGroup}}
@@ -79,7 +79,7 @@ func (c *command) father(argv []string, theirs int, began chan<- error) {
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
-			// Nobody is left. The thread goes on living: its end would be the parent's death.
+			// No child is left. The thread must not end: its end would kill the command (PR_SET_PDEATHSIG).
 			select {}
 		case status.Exited() || status.Signaled():
 			announce(reaped, status)
@@ -87,7 +87,7 @@ func (c *command) father(argv []string, theirs int, began chan<- error) {
 	}
 }
 
-// announce gives the command's end to whom it belongs. Orphans belong to nobody.
+// announce gives an ended process's status to the command that it belongs to; orphans belong to none.
 func announce(pid int, status syscall.WaitStatus) {
 	children.Lock()
 	defer children.Unlock()

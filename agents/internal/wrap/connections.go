@@ -77,8 +77,8 @@ func (s *Supervisor) limiter(inode uint64, to netip.AddrPort) pacing.Limiter {
 	return s.Limiter()
 }
 
-// until is the share (1/until) at which a connection begins that is on its way to the daemon. Nobody knows how many there
-// will be, and once it is there its rate is the daemon's.
+// until is the share (1/until) at which a connection begins that is on its way to the daemon: how many there
+// will be is unknown, and once the daemon has it, the daemon sets its rate.
 const until = 8
 
 func (s *Supervisor) handsOver() bool { return s.orders.Remote && !s.deserted }
@@ -160,7 +160,7 @@ func (s *Supervisor) scan(now int64) {
 	}
 }
 
-// meet looks at a socket that nobody announced.
+// meet looks at a socket that the filter did not announce.
 func (s *Supervisor) meet(d flows.Descriptor, now int64) {
 	socket, err := flows.Grab(d.PID, d.FD)
 	if err != nil || socket.Inode() != d.Inode {

@@ -39,7 +39,7 @@ func (s *Supervisor) givenUp() (int, error) {
 	return CannotRun, errors.New(s.ends)
 }
 
-// finish reports how the command ended and answers its exit code.
+// finish reports how the command ended and returns its exit code.
 func (s *Supervisor) finish(status syscall.WaitStatus) int {
 	code := status.ExitStatus()
 	detail := fmt.Sprintf("%s: exit status %d", s.Command[0], code)
@@ -78,7 +78,7 @@ func (s *Supervisor) deliver() {
 		select {
 		case <-s.Client.News():
 		case <-timer.C:
-		case <-s.Signals: // whoever is impatient has seen the command end
+		case <-s.Signals: // the command has ended: a second ctrl-C stops the waiting
 			return
 		}
 		timer.Stop()

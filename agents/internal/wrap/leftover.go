@@ -13,7 +13,7 @@ import (
 // AnswerOnly stands where the shim's arguments have the supervisor's process id.
 const AnswerOnly = "answer"
 
-// Answerer lets connections happen that processes make which outlive the command: without anybody who answers their
+// Answerer lets connections happen that processes make which outlive the command: without a process that answers their
 // filter they could make none any more. It ends with the last of them. The listener is descriptor 3.
 func Answerer() { answerAll(shimSocket, func(connecting) {}) }
 

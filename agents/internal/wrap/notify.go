@@ -52,7 +52,7 @@ func answerAll(listener int, admit func(connecting)) {
 		}
 		if polled[0].Revents&unix.POLLIN == 0 {
 			if polled[0].Revents != 0 {
-				return // nobody is left who could ask
+				return // no process with the filter is left
 			}
 			continue
 		}

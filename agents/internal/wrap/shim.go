@@ -89,7 +89,7 @@ func tell(w word, fd int) error {
 	return unix.Sendmsg(shimSocket, raw, rights, nil, 0)
 }
 
-// listen installs the filter on this thread and answers the descriptor on which its questions arrive; -1 with a reason
+// listen installs the filter on this thread and returns the descriptor on which its questions arrive; -1 with a reason
 // where the kernel or another filter does not let us. A process without CAP_SYS_ADMIN must give up setuid programs for it
 // (no_new_privs).
 func listen() (int, error) {

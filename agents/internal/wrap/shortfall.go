@@ -30,7 +30,7 @@ func (s *Supervisor) askForRest(now int64) {
 	if !pacing.Shortfall(now, s.plan, s.orders.Volume-sent) && (now < s.plan.End() || !wants) {
 		return
 	}
-	// Who did not use what was booked anew the last time is asked for less and less often.
+	// Where what was booked anew the last time was not used, the next request comes later and later.
 	s.patience = min(2*s.patience, askSeldom)
 	if sent != s.asked {
 		s.patience = askAgain

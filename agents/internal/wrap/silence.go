@@ -47,7 +47,7 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 // soonest is how long it takes at least until more is booked behind the end of a plan.
 const soonest int64 = 500_000 // µs
 
-// gap is how long nothing is booked from now on (0: nobody can say), and the rate after that. Behind the end of a plan it
+// gap is how long nothing is booked from now on (0: unknown), and the rate after that. Behind the end of a plan it
 // is a guess: the rest has been asked for, and no timer should run much longer than it takes to get it.
 func (s *Supervisor) gap(now int64) (gap, next int64, known bool) {
 	at, ok := s.account.NextActive(now)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wrap supervises a command of somebody, so that its connections follow a booked schedule although it knows
+// Package wrap supervises a command of a user, so that its connections follow a booked schedule although it knows
 // nothing of it: each is held by a duplicate from before it is made, paced by the kernel, and counted; an outer loop
 // (package pacing) keeps the sum on the account. It runs as the user who calls it and needs no privilege.
 package wrap
@@ -68,7 +68,7 @@ type Supervisor struct {
 	wide      int
 
 	admissions chan admission
-	gone       chan struct{} // closed when nobody answers admissions any more
+	gone       chan struct{} // closed when admissions are no longer answered
 	ends       string        // why the command was made to end; "": it was not
 	interrupts int
 	killAt     time.Time
@@ -93,13 +93,13 @@ func New(o Options) *Supervisor {
 	}
 }
 
-// Run supervises from the first orders to the last report and answers the command's exit code.
+// Run supervises from the first orders to the last report and returns the command's exit code.
 func (s *Supervisor) Run(ctx context.Context) (int, error) {
 	defer close(s.gone)
 	if err := s.firstOrders(ctx); err != nil {
 		return CannotRun, err
 	}
-	// Whoever loses its parent in the command's tree becomes our child, and is still in the tree.
+	// A process of the command's tree that loses its parent becomes our child, and so stays in the tree.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		s.warn("orphans of the command cannot be followed: %v", err)
 	}
@@ -169,7 +169,7 @@ func (s *Supervisor) follow() bool {
 	return true
 }
 
-// waitForStart waits for the first instant at which something may be sent; false: nobody wants it any more.
+// waitForStart waits for the first instant at which something may be sent; false: the transfer is no longer wanted.
 func (s *Supervisor) waitForStart(ctx context.Context) bool {
 	for {
 		s.follow()
@@ -183,7 +183,7 @@ func (s *Supervisor) waitForStart(ctx context.Context) bool {
 		case ok:
 			wait = min(wait, time.Duration(next-now)*time.Microsecond)
 		}
-		if !s.orders.Wait { // what waits for somebody who is late is moved with that one
+		if !s.orders.Wait { // a transfer that waits for a late predecessor is moved with it
 			s.askForRest(now)
 		}
 		s.show(now, s.awaits(next-now))

@@ -365,7 +365,7 @@ func TestTheEndOfACommand(t *testing.T) {
 	}
 }
 
-// Whichever thread of this process reaps a command, whoever waits for it is told.
+// Whichever thread of this process reaps a command, its supervisor is told.
 func TestCommandsOfOneProcessAreReapedForEachOther(t *testing.T) {
 	var waiting sync.WaitGroup
 	for range 8 {

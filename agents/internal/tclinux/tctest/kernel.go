@@ -33,7 +33,7 @@ type device struct {
 	handles uint32
 }
 
-// ErrCrash is what operations answer after CrashAfter.
+// ErrCrash is what operations return after CrashAfter.
 var ErrCrash = errors.New("crashed")
 
 // New makes a kernel with devices that have the qdisc of its choice.
@@ -143,7 +143,7 @@ func (k *Kernel) Owe(name string, minor uint16, debt time.Duration) {
 	}
 }
 
-// Probe answers what Missing says.
+// Probe returns what Missing says.
 func (k *Kernel) Probe(kind string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -59,7 +59,7 @@ func (n *Namespace) Do(f func()) {
 	}
 }
 
-// Run runs commands, one on each line, and answers what they printed.
+// Run runs commands, one on each line, and returns what they printed.
 func (n *Namespace) Run(commands string) string {
 	n.t.Helper()
 	var all strings.Builder
