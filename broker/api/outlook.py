@@ -2,13 +2,9 @@
 """How a transfer goes: its promise, its progress against the plan, when it will finish, and whose it is. For people; asked for by `outlook`."""
 
 from collections.abc import Sequence
-from typing import Literal
 
-from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from broker.api.fields import TimeText
-from broker.api.overview_schemas import Promise
 from broker.api.render import Json, time_or_none
 from broker.core.segments import total_rates
 from broker.core.transfer import State
@@ -30,22 +26,6 @@ WHY = {
     "not_begun": "its time has come, and its agents have not begun",
     "behind": "what is still booked does not suffice for what is left",
 }
-
-
-class OutlookOut(BaseModel):
-    promise: Promise | None = Field(description="null: nothing is promised of it (held, paused, canceled)")
-    why: str | None = Field(description="code behind `promise`")
-    detail: str | None = Field(description="and in words")
-    planned_bytes: int = Field(description="what the plan has carried by now")
-    expected_finish: TimeText | None = Field(description="live and not paused: when it will finish by the model")
-    earliest_finish: TimeText | None = Field(description="with nine in ten chances that it is later, if it goes on as lately")
-    latest_finish: TimeText | None = Field(description="and earlier")
-    model: Literal["plan", "reports"] | None = Field(
-        description="plan: as booked; reports: at the share of the planned rate that the last reports show"
-    )
-    applied_bps: int | None = Field(description="the rate that its sender applied, by its last report")
-    share: float | None = Field(description="of the planned rate, reached lately")
-    owner_name: str = Field(description="name of the token that it was submitted with")
 
 
 async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now: Now) -> dict[str, Json]:
@@ -71,11 +51,11 @@ def _outlook(record: Transfer, why: str | None, reached: Sequence[Reached], now_
     shares = [report.rate_bps / report.applied_bps for report in reached]
     plan = [Step(*step) for step in total_rates(record.segments)]
     carried = record.carried_by(now_us)
-    planned = carried if record.volume_bytes is None else min(carried, record.volume_bytes)
+    planned = carried if record.spec.volume_bytes is None else min(carried, record.spec.volume_bytes)
     found = None
     if record.live and not record.paused:
-        by_clock = record.mode == "reserve" or record.volume_bytes is None
-        left = record.booked_bytes - carried if by_clock else (record.volume_bytes or 0) - record.bytes_done
+        by_clock = record.mode == "reserve" or record.spec.volume_bytes is None
+        left = record.booked_bytes - carried if by_clock else (record.spec.volume_bytes or 0) - record.bytes_done
         found = finish(plan, now_us, left, shares)
     measured = found is not None and len(shares) >= LEAST_REPORTS
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of the overview and of the network's load."""
+"""Answers of the overview, of the network's load, and how a transfer goes."""
 
 from typing import Literal
 
@@ -116,3 +116,19 @@ class NetworkLoadOut(BaseModel):
     end: TimeText
     steps: int
     links: list[LinkLoad]
+
+
+class OutlookOut(BaseModel):
+    promise: Promise | None = Field(description="null: nothing is promised of it (held, paused, canceled)")
+    why: str | None = Field(description="code behind `promise`")
+    detail: str | None = Field(description="and in words")
+    planned_bytes: int = Field(description="what the plan has carried by now")
+    expected_finish: TimeText | None = Field(description="live and not paused: when it will finish by the model")
+    earliest_finish: TimeText | None = Field(description="with nine in ten chances that it is later, if it goes on as lately")
+    latest_finish: TimeText | None = Field(description="and earlier")
+    model: Literal["plan", "reports"] | None = Field(
+        description="plan: as booked; reports: at the share of the planned rate that the last reports show"
+    )
+    applied_bps: int | None = Field(description="the rate that its sender applied, by its last report")
+    share: float | None = Field(description="of the planned rate, reached lately")
+    owner_name: str = Field(description="name of the token that it was submitted with")

@@ -10,11 +10,13 @@ from fastapi import Response
 
 from broker.api import request_ids
 from broker.api.statuses import problem_document, status_of
+from broker.api.transfer_fields import show_spec
 from broker.core.allowance import GB_HOUR, LIMITS, Allowance, Use
 from broker.core.link_document import document_of
 from broker.core.plan import Plan
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import State
+from broker.core.transfer_spec import SignalKind
 from broker.core.units import US_PER_S, format_time
 from broker.desk.ground.command import Foreseen, Moved
 from broker.desk.ground.problems import Problem
@@ -50,31 +52,9 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
         "id": record.id,
         "state": record.state,
         "mode": record.mode,
-        "source": record.source,
-        "destination": record.destination,
-        "volume_bytes": record.volume_bytes,
+        **show_spec(record.spec),
         "booked_bytes": record.booked_bytes,
-        "rate_max_bps": record.rate_max_bps,
-        "rate_min_bps": record.rate_min_bps,
-        "not_before": format_time(record.not_before_us),
-        "deadline": time_or_none(record.deadline_us),
-        "duration_s": seconds(record.duration_us),
-        "priority": record.priority,
-        "best_effort": record.best_effort,
-        "paths": record.options.paths,
-        "path": record.options.path,
-        "split": record.options.split,
-        "shortest_segment_s": seconds(record.options.shortest_segment_us),
-        "most_segments": record.options.most_segments,
-        "planner": record.planner,
-        "project": record.project,
-        "label": record.label,
-        "payload": record.payload,
-        "mechanism": record.mechanism,
-        "after": record.after,
-        "signal": record.signal,
-        "metadata": record.metadata,
-        "plan": plan(record.planner, record.segments, links),
+        "plan": plan(record.spec.planner, record.segments, links),
         "promised_finish": time_or_none(record.promised_us),
         "hold_until": time_or_none(record.hold_until_us),
         "paused": record.paused,
@@ -91,13 +71,6 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
         "created": format_time(record.created_us),
         "updated": format_time(record.updated_us),
     }
-
-
-def seconds(duration_us: int | None) -> float | None:
-    """Whole ones as integers: 60, not 60.0."""
-    if duration_us is None:
-        return None
-    return duration_us // US_PER_S if duration_us % US_PER_S == 0 else duration_us / US_PER_S
 
 
 def plan(planner: str, segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
@@ -155,7 +128,7 @@ def waiting_reason(record: Transfer) -> Json | None:
         return {
             "code": "unheard",
             "detail": "nothing is heard of it from its agents; it goes on by the plan that they have, and keeps what is booked",
-            "limited_by": record.source,
+            "limited_by": record.spec.source,
             "until": None,
         }
     if record.reason is not None:
@@ -164,11 +137,11 @@ def waiting_reason(record: Transfer) -> Json | None:
         return {**reason, "until": time_or_none(until)}
     if record.state is State.HELD:
         return {"code": "held", "detail": "waits for its commit", "limited_by": None, "until": time_or_none(record.hold_until_us)}
-    if record.state is State.RESERVED and record.after is not None and record.released_us is None and _signalled(record):
+    if record.state is State.RESERVED and record.spec.after is not None and record.released_us is None and _signalled(record):
         return {
             "code": "waiting_for_predecessor",
-            "detail": f"begins when {record.after} has ended",
-            "limited_by": record.after,
+            "detail": f"begins when {record.spec.after} has ended",
+            "limited_by": record.spec.after,
             "until": time_or_none(record.start_us),
         }
     if record.state is State.RESERVED and record.start_us is not None and record.start_us > record.updated_us:
@@ -182,7 +155,7 @@ def waiting_reason(record: Transfer) -> Json | None:
 
 
 def _signalled(record: Transfer) -> bool:
-    return record.signal is None or record.signal["kind"] != "clock"
+    return record.spec.signal is None or record.spec.signal.kind is not SignalKind.CLOCK
 
 
 def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> Json:
@@ -212,9 +185,9 @@ def _moved(one: Moved) -> Json:
     late = record.promised_us is not None and (record.finish_us is None or record.finish_us > record.promised_us)
     return {
         "id": record.id,
-        "label": record.label,
-        "source": record.source,
-        "destination": record.destination,
+        "label": record.spec.label,
+        "source": record.spec.source,
+        "destination": record.spec.destination,
         "promised_finish": time_or_none(record.promised_us),
         "finish_before": time_or_none(one.finish_before_us),
         "finish": time_or_none(record.finish_us),

@@ -25,7 +25,7 @@ from broker.api.fields import (
     TimeText,
     Volume,
 )
-from broker.api.outlook import OutlookOut
+from broker.api.overview_schemas import OutlookOut
 from broker.core.goodput import MAX_MTU_BYTES, MIN_MTU_BYTES
 from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS, MAX_SEGMENTS
 

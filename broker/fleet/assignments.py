@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.segments import total_rates
 from broker.core.transfer import State
+from broker.core.transfer_spec import FlowMatch, Payload
 from broker.core.units import format_time
 from broker.desk.ground.problems import Problem
 from broker.fleet.pairs import Pairs, pairs_of
@@ -61,7 +62,7 @@ async def assignments(
         raise Problem("not-found", f"host {host_name!r} is not enrolled")
     wanted = await transfers.assigned_to(connection, host_name)
     pairs = await pairs_of(connection, host_name, wanted, links, now_us)
-    others = {t.destination if t.source == host_name else t.source for t in wanted} | pairs.hosts()
+    others = {t.spec.destination if t.spec.source == host_name else t.spec.source for t in wanted} | pairs.hosts()
     peers = await hosts.get_many(connection, others) if others else {}
     document = {
         "host": host_name,
@@ -74,15 +75,14 @@ async def assignments(
 
 
 def _told(transfer: Transfer, host_name: str) -> bool:
-    return transfer.source_told if transfer.source == host_name else transfer.destination_told
+    return transfer.source_told if transfer.spec.source == host_name else transfer.destination_told
 
 
 def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pairs: Pairs, secret: bytes) -> dict[str, Any]:
-    sending = transfer.source == host_name
-    peer_name = transfer.destination if sending else transfer.source
+    sending = transfer.spec.source == host_name
+    peer_name = transfer.spec.destination if sending else transfer.spec.source
     peer = peers.get(peer_name)
-    payload = transfer.payload or {}
-    path = payload.get("path")
+    payload = transfer.spec.payload or Payload()
     return {
         "transfer_id": transfer.id,
         "role": "send" if sending else "receive",
@@ -90,19 +90,19 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pair
         # What is over only because nobody was heard goes on.
         "state": str(State.ACTIVE if transfer.assumed else transfer.state),
         "plan_revision": transfer.plan_revision,
-        "volume_bytes": transfer.volume_bytes,
-        "source_path": path if sending else None,
-        "destination_path": None if sending else payload.get("destination_path") or path,
-        "overwrite": bool(payload.get("overwrite", False)),
-        "unverified": not payload.get("verify", True),
+        "volume_bytes": transfer.spec.volume_bytes,
+        "source_path": payload.path if sending else None,
+        "destination_path": None if sending else payload.destination_path or payload.path,
+        "overwrite": payload.overwrite,
+        "unverified": not payload.verify,
         "segments": [
             {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate}
             for begin, end, rate in total_rates(transfer.segments)
         ],
-        "deadline": None if transfer.deadline_us is None else format_time(transfer.deadline_us),
+        "deadline": None if transfer.spec.deadline_us is None else format_time(transfer.spec.deadline_us),
         "paused": transfer.paused,
-        "mechanism": transfer.mechanism,
-        "match": _match(payload.get("match"), peer) if sending else None,
+        "mechanism": transfer.spec.mechanism,
+        "match": _match(payload.match, peer) if sending else None,
         "start_after": pairs.start_after(transfer, peers, secret) if sending else None,
         "end_signals": pairs.end_signals(transfer, peers, secret) if sending else [],
         "peer": {
@@ -114,10 +114,13 @@ def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pair
     }
 
 
-def _match(asked: dict[str, Any] | None, peer: Host | None) -> dict[str, Any] | None:
+def _match(asked: FlowMatch | None, peer: Host | None) -> dict[str, Any] | None:
     """The packets of an observed transfer; they go to the other agent's address unless another was given."""
     if asked is None:
         return None
-    address = asked.get("address") or (peer.data_address.rpartition(":")[0].strip("[]") if peer else "")
-    ports = {name: asked.get(name) for name in ("source_ports", "destination_ports")}
-    return {"protocol": asked.get("protocol", "tcp"), "address": address, **ports}
+    return {
+        "protocol": asked.protocol,
+        "address": asked.address or (peer.data_address.rpartition(":")[0].strip("[]") if peer else ""),
+        "source_ports": asked.source_ports,
+        "destination_ports": asked.destination_ports,
+    }

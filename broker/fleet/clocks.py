@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.transfer_spec import SignalKind
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Ask
 from broker.desk.ground.problems import Problem
@@ -44,11 +45,6 @@ def trouble(clock: dict[str, Any] | None, now_us: int, limits: Limits) -> str | 
     return None
 
 
-def relies_on_clock(after: str | None, signal: dict[str, Any] | None) -> bool:
-    """Does a transfer start on nothing but its host's clock, where another one is to have ended?"""
-    return after is not None and signal is not None and signal["kind"] == "clock"
-
-
 def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
     """The refusal of a successor whose source `host` (None: no enrolled one) would start by a clock that is not good enough."""
     if host is None or (why := trouble(host.clock, now_us, limits)) is None:
@@ -61,14 +57,19 @@ def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
 
 
 def begins_by_clock(ask: Ask) -> bool:
-    """Those that take turns may get their predecessor when they are planned."""
-    return relies_on_clock(ask.after or (ask.id if traits_of(ask.planner).takes_turns else None), ask.signal)
+    """Does it start on nothing but its host's clock, where another one is to have ended?
+
+    Those that take turns may get their predecessor when they are planned.
+    """
+    spec = ask.spec
+    follows = spec.after is not None or traits_of(spec.planner).takes_turns
+    return follows and spec.signal is not None and spec.signal.kind is SignalKind.CLOCK
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, limits: Limits) -> list[Ask]:
     """The asks; those that their source's clock is not good enough for carry the refusal."""
-    known = await hosts.get_many(connection, {ask.source for ask in asks if begins_by_clock(ask)})
+    known = await hosts.get_many(connection, {ask.spec.source for ask in asks if begins_by_clock(ask)})
     return [
-        replace(ask, unfit=ask.unfit or refusal(known.get(ask.source), now_us, limits)) if begins_by_clock(ask) else ask
+        replace(ask, unfit=ask.unfit or refusal(known.get(ask.spec.source), now_us, limits)) if begins_by_clock(ask) else ask
         for ask in asks
     ]

@@ -20,7 +20,7 @@ def early_from(successor: Transfer, predecessor: Transfer, calendars: Mapping[st
     if not ahead:
         return None
     begin, finish = ahead[0].begin_us, max(segment.end_us for segment in ahead)
-    earliest = successor.not_before_us
+    earliest = successor.spec.not_before_us
     for link_id in {link_id for segment in ahead for link_id in segment.path}:
         if link_id not in calendars:
             return None

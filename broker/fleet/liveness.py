@@ -26,15 +26,16 @@ def is_up(host: Host, now_us: int, silence_us: int) -> bool:
 
 def agents_needed(ask: Ask) -> tuple[tuple[str, str], ...]:
     """(field, name) of the ends at which a request needs an agent, if they are hosts; without a mode, as `desk.modes` will choose it."""
-    if ask.mode is None and not (ask.payload and ask.payload.get("path")):
+    spec = ask.spec
+    if ask.mode is None and (spec.payload is None or spec.payload.path is None):
         return ()
-    match Mode.MANAGED if ask.mode is None else Mode(ask.mode):
+    match Mode.MANAGED if ask.mode is None else ask.mode:
         case Mode.RESERVE:
             return ()
         case Mode.MANAGED:
-            return (("source", ask.source), ("destination", ask.destination))
+            return (("source", spec.source), ("destination", spec.destination))
         case Mode.WRAPPED | Mode.OBSERVED:
-            return (("source", ask.source),)
+            return (("source", spec.source),)
 
 
 def refusal(ask: Ask, known: Mapping[str, Host], now_us: int, silence_us: int) -> Problem | None:
@@ -66,4 +67,4 @@ def _judged(ask: Ask, down: Problem | None) -> Ask:
         return ask
     if ask.hosts_up_from_us is None:
         return replace(ask, unfit=down)
-    return replace(ask, not_before_us=max(ask.not_before_us or 0, ask.hosts_up_from_us))
+    return ask.changed(not_before_us=max(ask.spec.not_before_us, ask.hosts_up_from_us))

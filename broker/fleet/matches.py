@@ -56,24 +56,25 @@ class Flow:
 
 def judge_one(ask: Ask, known: Mapping[str, Host], operator: bool) -> Problem | None:
     """Why the packets of an observed transfer may not be touched; None when they may, or when the request is refused for another reason."""
-    match = (ask.payload or {}).get("match")
-    if ask.mode != Mode.OBSERVED or ask.source not in known or not match:
+    spec = ask.spec
+    match = None if spec.payload is None else spec.payload.match
+    if ask.mode is not Mode.OBSERVED or spec.source not in known or match is None:
         return None
-    peer = known.get(ask.destination)
+    peer = known.get(spec.destination)
     try:
-        asked = None if match.get("address") is None else _plain(match["address"])
-        flow = Flow(asked, Ports.of(match.get("source_ports")), Ports.of(match.get("destination_ports")))
+        asked = None if match.address is None else _plain(match.address)
+        flow = Flow(asked, Ports.of(match.source_ports), Ports.of(match.destination_ports))
     except ValueError:
         return None  # desk.modes names the field
     if flow.address is None and peer is None:
         return None
     to_peer = peer is not None and flow.address in (None, _address_of(peer))
-    return _against_rules(flow, to_peer, peer, known[ask.source]) or _against_scope(to_peer, operator)
+    return _against_rules(flow, to_peer, peer, known[spec.source]) or _against_scope(to_peer, operator)
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], operator: bool) -> list[Ask]:
     """The asks; those that mean packets which are not theirs to hold carry the refusal."""
-    names = {end for ask in asks if ask.mode == Mode.OBSERVED for end in (ask.source, ask.destination)}
+    names = {end for ask in asks if ask.mode == Mode.OBSERVED for end in (ask.spec.source, ask.spec.destination)}
     if not names:
         return list(asks)
     known = await hosts.get_many(connection, names)

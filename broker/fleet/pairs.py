@@ -43,20 +43,20 @@ class Pairs:
     def hosts(self) -> set[str]:
         """The senders at the other ends."""
         behind = (transfer for each in self.successors.values() for transfer in each)
-        return {transfer.source for transfer in (*self.predecessors.values(), *behind)}
+        return {transfer.spec.source for transfer in (*self.predecessors.values(), *behind)}
 
     def start_after(self, transfer: Transfer, peers: Mapping[str, Host], secret: bytes) -> Json | None:
         """What its sender waits for (api.schemas.StartAfter)."""
         predecessor = self.predecessors.get(transfer.id)
         if predecessor is None:
             return None
-        early = self.early.get(transfer.id)
+        early, signal = self.early.get(transfer.id), start_signals.signal_of(transfer)
         return {
             "predecessor": _peer(predecessor, pair_key(secret, predecessor.id, transfer.id), peers),
-            "kind": start_signals.kind_of(transfer),
+            "kind": signal.kind,
             "early_from": None if early is None else format_time(early),
             "timeout_us": start_signals.timeout_us(transfer),
-            "on_timeout": (transfer.signal or start_signals.DIRECT)["on_timeout"],
+            "on_timeout": signal.on_timeout,
             "released": transfer.released_us is not None,
         }
 
@@ -65,36 +65,34 @@ class Pairs:
         return [
             {
                 "successor": _peer(successor, pair_key(secret, transfer.id, successor.id), peers),
-                "kind": start_signals.kind_of(successor),
+                "kind": start_signals.signal_of(successor).kind,
                 "timeout_us": start_signals.timeout_us(successor),
-                "on_overrun": (successor.signal or start_signals.DIRECT)["on_overrun"],
+                "on_overrun": start_signals.signal_of(successor).on_overrun,
             }
             for successor in self.successors.get(transfer.id, ())
         ]
 
 
 def _peer(transfer: Transfer, key: str, peers: Mapping[str, Host]) -> Json:
-    host = peers.get(transfer.source)
+    host = peers.get(transfer.spec.source)
     address = host.data_address if host else ""
-    return {"transfer_id": transfer.id, "host": transfer.source, "data_address": address, "key": key}
+    return {"transfer_id": transfer.id, "host": transfer.spec.source, "data_address": address, "key": key}
 
 
 async def pairs_of(
     connection: AsyncConnection, host: str, assigned: Iterable[Transfer], links: Mapping[str, LinkRecord], now_us: int
 ) -> Pairs:
     """The pairs of those of `assigned` that `host` sends."""
-    sent = [transfer for transfer in assigned if transfer.source == host]
+    sent = [transfer for transfer in assigned if transfer.spec.source == host]
     if not sent:
         return Pairs()
-    named = await transfers.get_many(connection, {t.after for t in sent if t.after is not None})
-    predecessors = {t.id: named[t.after] for t in sent if t.after is not None and t.after in named}
+    named = await transfers.get_many(connection, {t.spec.after for t in sent if t.spec.after is not None})
+    predecessors = {t.id: named[t.spec.after] for t in sent if t.spec.after is not None and t.spec.after in named}
     successors: dict[str, list[Transfer]] = defaultdict(list)
     for successor in await transfers.successors(connection, [t.id for t in sent]):
-        if successor.after is not None and successor.state is not State.HELD and not successor.paused:
-            successors[successor.after].append(successor)
-    waiting = [
-        t for t in sent if t.id in predecessors and start_signals.waits(t) and start_signals.kind_of(t) != start_signals.CLOCK
-    ]
+        if successor.spec.after is not None and successor.state is not State.HELD and not successor.paused:
+            successors[successor.spec.after].append(successor)
+    waiting = [t for t in sent if t.id in predecessors and start_signals.waits(t) and not start_signals.begins_by_clock(t)]
     calendars = await _calendars(connection, waiting, links, now_us)
     early = {t.id: at for t in waiting if (at := early_from(t, predecessors[t.id], calendars, now_us)) is not None}
     return Pairs(predecessors, successors, early)

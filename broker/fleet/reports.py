@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Action, Mode
+from broker.core.transfer_spec import OnTimeout
 from broker.desk.ground import start_signals
 from broker.desk.ground.capabilities import have_changed
 from broker.desk.ground.policy import Policy
@@ -157,12 +158,12 @@ def _refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | 
     if transfer is None:
         return "unknown_transfer", f"there is no transfer {report.transfer_id}"
     managed = transfer.mode == Mode.MANAGED
-    parts = {Mode.RESERVE: (), Mode.MANAGED: (transfer.source, transfer.destination)}
-    if host not in parts.get(Mode(transfer.mode), (transfer.source,)):
+    parts = {Mode.RESERVE: (), Mode.MANAGED: (transfer.spec.source, transfer.spec.destination)}
+    if host not in parts.get(Mode(transfer.mode), (transfer.spec.source,)):
         return "not_yours", "this host has no part in the transfer"
-    if report.kind in _SENDER_ONLY and host != transfer.source:
+    if report.kind in _SENDER_ONLY and host != transfer.spec.source:
         return "not_yours", f"{report.kind} is for the sender to say"
-    if report.kind in _RECEIVER_ONLY and managed and host != transfer.destination:
+    if report.kind in _RECEIVER_ONLY and managed and host != transfer.spec.destination:
         return "not_yours", f"{report.kind} is for the receiver to say"
     if report.kind == "signal" and not (report.detail or {}).get("code"):
         return "code_missing", "a signal report says in `code` what happened"
@@ -184,7 +185,7 @@ def _achieved(report: Report) -> int:
 def _begins(transfer: Transfer, detail: dict[str, Any]) -> bool:
     """Does a signal's report say that a successor begins?"""
     code = detail.get("code")
-    return code == "go_received" or (code == "timeout" and (transfer.signal or start_signals.DIRECT)["on_timeout"] == "start")
+    return code == "go_received" or (code == "timeout" and start_signals.signal_of(transfer).on_timeout is OnTimeout.START)
 
 
 # They say themselves what became of the transfer; all else says that it goes on.
@@ -195,7 +196,7 @@ def _says_it_lives(report: Report, transfer: Transfer) -> bool:
     """Is it news that its agents can be heard? Of one that is under way, only the sender's word says by which plan it goes."""
     if report.kind in _ENDS or report.kind in _ALSO_LATE:
         return False
-    return transfer.assumed or (transfer.unheard_us is not None and report.host == transfer.source)
+    return transfer.assumed or (transfer.unheard_us is not None and report.host == transfer.spec.source)
 
 
 async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> Refusal | None:
@@ -216,8 +217,8 @@ async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -
                 # Whoever moved it said beforehand how much it would be; what it was, is seen now.
                 await desk.submit(End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, bytes_done=report.bytes or 0))
             case "finished":
-                if report.bytes != transfer.volume_bytes:
-                    return "wrong_volume", f"{report.bytes} bytes are not the {transfer.volume_bytes} that were booked"
+                if report.bytes != transfer.spec.volume_bytes:
+                    return "wrong_volume", f"{report.bytes} bytes are not the {transfer.spec.volume_bytes} that were booked"
                 await desk.submit(
                     End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.get("checksum"))
                 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transfers: one record class, and the queries that read and write it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.allowance import NOTHING, Use, booked_ahead
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.segments import Segment, total_rates
-from broker.core.transfer import LIVE, State
+from broker.core.transfer import LIVE, Mode, State
+from broker.core.transfer_spec import Payload, StartSignal, TransferSpec
 from broker.core.units import MICROBITS_PER_BYTE, US_PER_S
 from broker.store import bulk
 from broker.store.tables import transfers
@@ -24,32 +25,17 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Transfer:
-    """A row of `transfers`; the fields are its columns, in their order. Mutable: the desk changes it and writes it back."""
+    """A row of `transfers`: what was asked (`spec`), and what became of it. Its other fields, and those of the spec, are named as the columns.
+
+    Mutable: the desk changes it and writes it back.
+    """
 
     id: str
+    spec: TransferSpec
     state: State
-    mode: str
-    planner: str
-    source: str
-    destination: str
-    volume_bytes: int | None
-    duration_us: int | None
+    mode: Mode
     booked_bytes: int
-    rate_max_bps: int | None
-    rate_min_bps: int | None
-    not_before_us: int
-    deadline_us: int | None
-    priority: int
-    best_effort: bool
-    options: Options
-    project: str | None
-    label: str | None
-    payload: Json | None
-    mechanism: str | None
-    after: str | None
-    signal: Json | None
     released_us: int | None
-    metadata: Json | None
     segments: tuple[Segment, ...]
     start_us: int | None
     finish_us: int | None
@@ -116,8 +102,8 @@ class Transfer:
 
     def complete_by(self, instant_us: int) -> bool:
         """Has all of it been carried, or held, by then?"""
-        if self.duration_us is not None:
-            return self.held_by(instant_us) >= self.duration_us
+        if self.spec.duration_us is not None:
+            return self.held_by(instant_us) >= self.spec.duration_us
         return self.carried_by(instant_us) >= self.booked_bytes
 
     def links(self) -> set[str]:
@@ -126,59 +112,84 @@ class Transfer:
 
     def become(self, other: "Transfer") -> None:
         """Take over everything that `other` says: whoever holds this record goes on with it."""
-        for name in _COLUMNS:
-            setattr(self, name, getattr(other, name))
+        for field in fields(Transfer):
+            setattr(self, field.name, getattr(other, field.name))
 
 
-_COLUMNS = tuple(field.name for field in fields(Transfer))
-_values = attrgetter(*_COLUMNS)
-_STATE, _SEGMENTS = _COLUMNS.index("state"), _COLUMNS.index("segments")
-_OPTIONS = _COLUMNS.index("options")
-_JSON = tuple(_COLUMNS.index(name) for name in ("options", "payload", "signal", "metadata", "reason"))
+_RECORD = tuple(field.name for field in fields(Transfer) if field.name != "spec")
+_SPEC = tuple(field.name for field in fields(TransferSpec))
+COLUMNS = (*_RECORD, *_SPEC)
+SELECT = select(*(transfers.c[name] for name in COLUMNS))
+_values_of_record, _values_of_spec = attrgetter(*_RECORD), attrgetter(*_SPEC)
 _OPTION_NAMES = tuple(field.name for field in fields(Options))
-SELECT = select(*(transfers.c[name] for name in _COLUMNS))
 
 
-def _to_row(transfer: Transfer) -> list[Any]:
-    row = list(_values(transfer))
-    row[_STATE] = str(row[_STATE])
-    row[_SEGMENTS] = orjson.dumps([tuple(segment) for segment in transfer.segments]).decode()
-    row[_OPTIONS] = None if transfer.options is NO_OPTIONS else _special(transfer.options)
-    for index in _JSON:
-        if row[index] is not None:
-            row[index] = orjson.dumps(row[index]).decode()
-    return row
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
 
 
-def _special(options: Options) -> Json | None:
+def _rows(segments: tuple[Segment, ...]) -> str:
+    return _json([tuple(segment) for segment in segments])
+
+
+def _special(options: Options) -> str | None:
     """What differs from the defaults, by name; None when nothing does."""
-    return {name: value for name in _OPTION_NAMES if (value := getattr(options, name)) != getattr(NO_OPTIONS, name)} or None
+    if options is NO_OPTIONS:
+        return None
+    special = {name: value for name in _OPTION_NAMES if (value := getattr(options, name)) != getattr(NO_OPTIONS, name)}
+    return _json(special) if special else None
 
 
-def _options(kept: Json | None) -> Options:
-    if kept is None:
-        return NO_OPTIONS
+def _options(kept: Json) -> Options:
     path = kept.get("path")
     return Options(**{**kept, "path": None if path is None else tuple(path)})
+
+
+# Where a column is not the field's value itself: (how it is written, how it is read). None stays None.
+_FORMS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], object]]] = {
+    "state": (str, State),
+    "mode": (str, Mode),
+    "segments": (_rows, lambda rows: tuple([Segment(begin, end, rate, tuple(path)) for begin, end, rate, path in rows])),
+    "reason": (_json, dict),
+    "payload": (_json, Payload.parse),
+    "signal": (lambda signal: _json(signal.document()), StartSignal.parse),
+    "metadata": (_json, dict),
+    "options": (_special, _options),
+}
+_WRITTEN = tuple((COLUMNS.index(name), write) for name, (write, _) in _FORMS.items())
+_READ = tuple((COLUMNS.index(name), read) for name, (_, read) in _FORMS.items())
+_OPTIONS = COLUMNS.index("options")
+
+
+def to_row(transfer: Transfer) -> list[Any]:
+    """Its values in the order of `COLUMNS`, JSON as text."""
+    row = [*_values_of_record(transfer), *_values_of_spec(transfer.spec)]
+    for index, write in _WRITTEN:
+        if row[index] is not None:
+            row[index] = write(row[index])
+    return row
 
 
 def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
     """The record of a row of `SELECT`."""
     values = list(row)
-    values[_OPTIONS] = _options(values[_OPTIONS])
-    values[_STATE] = State(values[_STATE])
-    values[_SEGMENTS] = tuple([Segment(begin, end, rate, tuple(path)) for begin, end, rate, path in values[_SEGMENTS]])
-    return Transfer(*values)
+    for index, read in _READ:
+        if values[index] is not None:
+            values[index] = read(values[index])
+    if values[_OPTIONS] is None:
+        values[_OPTIONS] = NO_OPTIONS
+    spec = TransferSpec(*values[len(_RECORD) :])
+    return Transfer(values[0], spec, *values[1 : len(_RECORD)])
 
 
 def added(new: Sequence[Transfer]) -> bulk.Added:
     """New rows for `transfers`."""
-    return bulk.Added(transfers, _COLUMNS, [_to_row(transfer) for transfer in new])
+    return bulk.Added(transfers, COLUMNS, [to_row(transfer) for transfer in new])
 
 
 async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:
     """Write changed records back, whole rows."""
-    await bulk.update(connection, transfers, "id", _COLUMNS, [_to_row(transfer) for transfer in changed])
+    await bulk.update(connection, transfers, "id", COLUMNS, [to_row(transfer) for transfer in changed])
 
 
 async def get(connection: AsyncConnection, transfer_id: str) -> Transfer | None:

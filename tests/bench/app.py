@@ -4,8 +4,8 @@
 from fastapi import FastAPI, Response
 
 from broker.api import render
-from broker.api.asking import ask
 from broker.api.context import BrokerDependency, Submitter
+from broker.api.parse_request import parse_ask
 from broker.api.schemas import TransferRequest
 from broker.main import create_app as create_broker
 
@@ -15,7 +15,7 @@ def create_app() -> FastAPI:
 
     @app.post("/v1/no-op", status_code=201)
     async def no_op(body: TransferRequest, broker: BrokerDependency, caller: Submitter) -> Response:
-        asked = ask(body, broker.new_id("tr"))
+        asked = parse_ask(body, broker.new_id("tr"))
         return render.answer({"id": asked.id, "owner": caller.id}, 201)
 
     return app

@@ -8,11 +8,12 @@ from typing import Any
 
 from broker.core.identifiers import identifier
 from broker.core.network import Link
-from broker.desk.admission.admit import Admit, Ask
+from broker.desk.admission.admit import Admit
 from broker.desk.ground.policy import Policy
 from broker.desk.network.links import CreateLinks
 from broker.desk.service.desk import Desk
 from broker.store.session import Database
+from tests.asks import make_ask
 from tests.postgres import temporary_server
 
 _LINKS = 10
@@ -30,7 +31,7 @@ async def _fill(database: Database) -> None:
     start = _clock() + 3_600_000_000
     for first in range(0, _RESERVATIONS, 5000):
         asks = [
-            Ask(
+            make_ask(
                 identifier("tr", _clock(), os.urandom(10)),
                 f"A{n % _LINKS}",
                 f"B{n % _LINKS}",

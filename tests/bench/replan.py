@@ -22,6 +22,7 @@ from broker.desk.service.desk import Desk
 from broker.store import audit, transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import Database
+from tests.asks import make_ask
 from tests.postgres import temporary_server
 
 _ESNET = Path(__file__).parents[1] / "data/esnet-network.json"
@@ -41,7 +42,7 @@ def _asks(dice: random.Random, routers: list[str], number: int) -> list[Ask]:
         source, destination = dice.sample(routers, 2)
         begin = now + dice.randrange(_DAY_US)
         asks.append(
-            Ask(
+            make_ask(
                 identifier("tr", _clock(), os.urandom(10)),
                 source,
                 destination,

@@ -221,7 +221,7 @@ async def judge(database: Database, told: Told) -> None:
         if transfer_id in told.cancelled:
             assert transfer.state == "CANCELED"
         elif transfer.live and transfer.finish_us is not None and transfer.finish_us <= parse_time(promised):
-            assert transfer.deadline_us is None or transfer.finish_us <= transfer.deadline_us
+            assert transfer.spec.deadline_us is None or transfer.finish_us <= transfer.spec.deadline_us
         else:
             withdrawn += 1
             assert transfer_id in told.broken, f"{transfer_id} was promised by {promised} and nobody was told: {transfer}"

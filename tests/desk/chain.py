@@ -9,6 +9,7 @@ from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Ask
 from broker.desk.lifecycle.transitions import End
 from broker.store.transfers import Transfer, get_many
+from tests.asks import FILE
 from tests.desk.world import GBIT, World
 
 SECOND = 125_000_000  # bytes, at 1 Gbit/s
@@ -23,7 +24,7 @@ async def network(w: World, *links: Link, nic_bps: int = 10 * GBIT) -> None:
 
 def sent(w: World, seconds: float = 10, source: str = "h1", destination: str = "h2", **more: Any) -> Ask:
     """A managed transfer of so many seconds of the whole link, margin apart."""
-    return w.ask(int(seconds * SECOND), source, destination, payload={"path": "x"}, **more)
+    return w.ask(int(seconds * SECOND), source, destination, payload=FILE, **more)
 
 
 async def booked(w: World, *asks: Ask, desk: int = 0) -> list[Transfer]:

@@ -29,6 +29,7 @@ from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.session import DatabaseAway
 from broker.store.transfers import Patience, Transfer
+from tests.asks import FILE, make_change
 from tests.desk.faults import FAULTS, fault
 from tests.desk.world import GBIT, POLICY, World
 from tests.postgres import Server
@@ -131,7 +132,7 @@ class Broker(RuleBasedStateMachine):
                 None if holding else volume, *route, duration_us=volume // 100 if holding else None,
                 rate_max_bps=rate, hold=hold, priority=priority, planner=planner, options=options,
                 not_before_us=self._at(start), deadline_us=None if deadline is None else self._at(start + deadline),
-                payload={"path": "x"} if route == ("h1", "h2") else None, best_effort=best_effort, preempt=preempt,
+                payload=FILE if route == ("h1", "h2") else None, best_effort=best_effort, preempt=preempt,
             ))  # fmt: skip
         command = AdmitByPreemption(asks, "me", POLICY, None, self.ids) if preempt else Admit(asks, "me", POLICY)
         answers = self.run(self.world.do(command, desk))
@@ -164,14 +165,14 @@ class Broker(RuleBasedStateMachine):
         SECONDS.map(lambda value: {"deadline_us": value}),
         SECONDS.map(lambda value: {"not_before_us": value}),
         st.sampled_from(({"deadline_us": None}, {"not_before_us": None}, {"planner": "fbls"}, {"planner": "vbls"}, {"priority": 9},
-                         {"duration_us": US_PER_S}, {"best_effort": True}, {"options": {"split": True}}, {"options": {"split": False}},
-                         {"options": {"paths": 1}}, {"options": {"most_segments": 1}}, {"options": {"most_segments": None}})),
+                         {"duration_us": US_PER_S}, {"best_effort": True}, {"split": True}, {"split": False},
+                         {"paths": 1}, {"most_segments": 1}, {"most_segments": None})),
     ))  # fmt: skip
     def change(self, which: float, desk: int, change: Any) -> None:
         given: dict[str, Any] = {
             name: self._at(value) if name.endswith("_us") and value is not None else value for name, value in change.items()
         }
-        self.attempt(Change(self.some(which), "me", None, POLICY, **given), desk)
+        self.attempt(make_change(self.some(which), "me", **given), desk)
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, kind=st.sampled_from((Pause, Resume, End, Change)))

@@ -34,11 +34,15 @@ class Pulling(Broker):
         for name in changed:
             was, now = before[name], after[name]
             assert now.finish_us < was.finish_us
-            assert (now.promised_us, now.deadline_us, now.not_before_us) == (was.promised_us, was.deadline_us, was.not_before_us)
-            assert now.deadline_us is None or now.finish_us <= now.deadline_us
-            assert now.segments[0].begin_us >= min(was.segments[0].begin_us, now.not_before_us) or was.state is State.ACTIVE
+            assert (now.promised_us, now.spec.deadline_us, now.spec.not_before_us) == (
+                was.promised_us,
+                was.spec.deadline_us,
+                was.spec.not_before_us,
+            )
+            assert now.spec.deadline_us is None or now.finish_us <= now.spec.deadline_us
+            assert now.segments[0].begin_us >= min(was.segments[0].begin_us, now.spec.not_before_us) or was.state is State.ACTIVE
             assert was.state in (State.RESERVED, State.ACTIVE)
-            assert not was.paused and was.planner in eager_planners()
+            assert not was.paused and was.spec.planner in eager_planners()
             assert desk == 1 or was.state is State.RESERVED
 
     @precondition(lambda self: self.ids)
@@ -62,10 +66,10 @@ class Pulling(Broker):
             if (
                 transfer.state in LIVE
                 and not transfer.paused
-                and transfer.deadline_us is not None
+                and transfer.spec.deadline_us is not None
                 and transfer.id not in self.unjudged
             ):
-                assert transfer.finish_us is not None and transfer.finish_us <= transfer.deadline_us
+                assert transfer.finish_us is not None and transfer.finish_us <= transfer.spec.deadline_us
 
     def transfers(self) -> dict[str, Transfer]:
         async def read() -> dict[str, Transfer]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counter-offers: asked for exactly as offered, at any time until they run out, they are admitted; and one step further they are not."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from broker.desk.ground.replica import Booking, Replica
 from broker.planners import PLANNERS
 from broker.store.bookings import LinkRecord
 from broker.store.transfers import Transfer
+from tests.asks import FILE, make_ask
 from tests.core.grid import cases
 from tests.service import START_US
 
@@ -85,17 +85,17 @@ def asks(draw: st.DrawFn) -> Ask:
     if rate_min is not None and rate_max is not None and rate_min > rate_max:
         rate_min = None
     kind = draw(st.sampled_from(["reserve", "reserve", "managed", "class 2"]))
-    return Ask(
+    return make_ask(
         "tr_1",
         *(("h1", "h2") if kind == "managed" else ("A", "B")),
         volume_bytes=None if kind == "class 2" else draw(st.integers(1, 2 * 10**9)),
         duration_us=draw(seconds) if kind == "class 2" else None,
-        not_before_us=not_before,
+        not_before_us=not_before or 0,
         deadline_us=draw(st.one_of(st.none(), seconds.map(lambda s: (not_before or START_US) + s + 2 * US_PER_S))),
         rate_max_bps=rate_max,
         rate_min_bps=rate_min,
-        mode="managed" if kind == "managed" else "reserve",
-        payload={"path": "x"} if kind == "managed" else None,
+        mode=Mode.MANAGED if kind == "managed" else Mode.RESERVE,
+        payload=FILE if kind == "managed" else None,
     )
 
 
@@ -113,7 +113,7 @@ def said(offer: dict[str, Any]) -> dict[str, Any]:
     network=networks(), ask=asks(), planner=st.sampled_from(["vbls", "vbls", "fbls", "spaghetti", "alap"]), share=st.floats(0, 1)
 )
 def test_what_is_offered_can_be_had(network: Network, ask: Ask, planner: str, share: float) -> None:
-    ask = replace(ask, planner=planner)
+    ask = ask.changed(planner=planner)
     answer = network.ask(ask, START_US)
     event("admitted" if isinstance(answer, Transfer) else answer.code)
     if isinstance(answer, Transfer) or answer.code != "infeasible":
@@ -123,14 +123,14 @@ def test_what_is_offered_can_be_had(network: Network, ask: Ask, planner: str, sh
         until = parse_time(offer["valid_until"])
         assert START_US < until <= START_US + 30 * US_PER_S
         if offer["kind"] == "earliest_finish":
-            exact = network.ask(replace(ask, deadline_us=None), START_US)
+            exact = network.ask(ask.changed(deadline_us=None), START_US)
             assert isinstance(exact, Transfer) and exact.finish_us == parse_time(offer["finish"])
             continue
         times = {START_US, until}
         if planner in ("vbls", "fbls"):  # the sooner it is asked, the more there is to choose from
             times.add(START_US + int(share * (until - START_US)))
         for now in times:
-            had = network.ask(replace(ask, **said(offer)), now)
+            had = network.ask(ask.changed(**said(offer)), now)
             assert isinstance(had, Transfer), (offer, now, had)
 
 
@@ -146,8 +146,8 @@ def test_nothing_better_could_be_offered(network: Network, ask: Ask) -> None:
             continue
         _, name, step = WORDS[offer["kind"]]
         (value,) = said(offer).values()
-        better = replace(ask, **{name: value + step})
-        if offer["kind"] == "smallest_rate" and (value - 1 < (ask.rate_min_bps or 1)):
+        better = ask.changed(**{name: value + step})
+        if offer["kind"] == "smallest_rate" and (value - 1 < (ask.spec.rate_min_bps or 1)):
             continue
         assert isinstance(network.ask(better, parse_time(offer["valid_until"])), Problem), offer
 
@@ -155,8 +155,8 @@ def test_nothing_better_could_be_offered(network: Network, ask: Ask) -> None:
 def test_margin_and_lead_are_brought_back() -> None:
     """A managed transfer of which the rate is too low: the offered rate carries the margin that grows with it."""
     network = Network([Link("L1", "A", "B", 10**9)], [])
-    ask = Ask("tr_1", "h1", "h2", 125_000_000, rate_max_bps=100 * MBIT, deadline_us=START_US + 6 * US_PER_S,
-              mode=str(Mode.MANAGED), payload={"path": "x"})  # fmt: skip
+    ask = make_ask("tr_1", "h1", "h2", 125_000_000, rate_max_bps=100 * MBIT, deadline_us=START_US + 6 * US_PER_S,
+              mode=Mode.MANAGED, payload=FILE)  # fmt: skip
     answer = network.ask(ask, START_US)
     assert isinstance(answer, Problem)
     offers = {offer["kind"]: offer for offer in answer.more["counter_offers"]}
@@ -170,7 +170,7 @@ def test_a_hundred_refusals_take_no_time_to_speak_of(planner: str) -> None:
     import time
 
     network = Network([Link("L1", "A", "B", 10**9)], [Booking("L1", START_US, START_US + 100 * US_PER_S, 10**9)])
-    asks = [Ask(f"tr_{n}", "A", "B", 10**9, deadline_us=START_US + 50 * US_PER_S, planner=planner) for n in range(100)]
+    asks = [make_ask(f"tr_{n}", "A", "B", 10**9, deadline_us=START_US + 50 * US_PER_S, planner=planner) for n in range(100)]
     network.ask(asks[0], START_US)
     batch = Batch(network.replica, dict.fromkeys(network.replica.calendars, 0), {}, START_US)
     begin = time.process_time()

@@ -21,6 +21,7 @@ from broker.store import bookings
 from broker.store.bookings import Head, Locked
 from broker.store.idempotency import Key
 from broker.store.transfers import Transfer
+from tests.asks import make_change
 from tests.desk.world import GBIT, POLICY, World, until_someone_waits
 from tests.service import Clock
 
@@ -51,7 +52,7 @@ async def test_interleaved_desks_never_overbook(world: World, seed: int, clock: 
                 case "cancel":
                     command = End(dice.choice(booked or ["none"]), "me", action=Action.CANCEL)
                 case "change":
-                    command = Change(dice.choice(booked or ["none"]), "me", volume_bytes=dice.randrange(1, 10**9))
+                    command = make_change(dice.choice(booked or ["none"]), "me", volume_bytes=dice.randrange(1, 10**9))
                 case "pause":
                     command = Pause(dice.choice(booked or ["none"]), "me")
                 case _:

@@ -10,7 +10,7 @@ import pytest
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.segments import Segment
-from broker.core.transfer import Action, State
+from broker.core.transfer import Action, Mode, State
 from broker.core.units import US_PER_S
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
@@ -22,6 +22,7 @@ from broker.desk.network.topology import PutTopology, TopologyChange
 from broker.store import transfers
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
+from tests.asks import FILE
 from tests.desk.world import GBIT, POLICY, World, capacity_at, running
 from tests.service import START_US, Clock
 
@@ -43,7 +44,7 @@ def misfits(found: list[Transfer], links: dict[str, Link], now: int) -> set[str]
     seated: list[Segment] = []
     without: set[str] = set()
     live = [t for t in found if t.live]
-    for t in sorted(live, key=lambda t: (-t.priority, t.best_effort, t.created_us, t.id)):
+    for t in sorted(live, key=lambda t: (-t.spec.priority, t.spec.best_effort, t.created_us, t.id)):
         ahead = [s for s in t.segments if s.end_us > now]
         trial = seated + ahead
         instants = (
@@ -87,7 +88,7 @@ def judge(outcome: Outcome, before: Transfer, now: Transfer) -> None:
         assert now.reason["code"] in ("capacity_lowered", "promise_broken", "capacity_lost")
         assert outcome.link_id in now.reason["detail"]
     else:
-        assert now.reason is None and (now.deadline_us is None or now.finish_us <= now.deadline_us)
+        assert now.reason is None and (now.spec.deadline_us is None or now.finish_us <= now.spec.deadline_us)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -129,7 +130,7 @@ async def test_whoever_finds_no_seat_is_planned_anew_and_nobody_else(seed: int, 
             judge(outcome, before[outcome.id], after[outcome.id])
         replanned = {o.id for o in done.outcomes}
         assert all(after[name] == t for name, t in before.items() if name not in replanned)
-        order = [(-o.priority, before[o.id].best_effort, before[o.id].created_us) for o in done.outcomes]
+        order = [(-o.priority, before[o.id].spec.best_effort, before[o.id].created_us) for o in done.outcomes]
         assert order == sorted(order)
         await w.check()
         assert not await all_live_on(w, lost)
@@ -199,7 +200,7 @@ async def test_running_agents_keep_what_they_cannot_hear_of_in_time(world: World
     await world.links(TRIANGLE[0])
     await world.nic("h1", "A", GBIT)
     await world.nic("h2", "B", GBIT)
-    ask = world.ask(12_500_000_000, "h1", "h2", mode="managed", payload={"path": "x"}, rate_max_bps=GBIT // 2)
+    ask = world.ask(12_500_000_000, "h1", "h2", mode=Mode.MANAGED, payload=FILE, rate_max_bps=GBIT // 2)
     (t,) = await world.admit(ask)
     assert isinstance(t, Transfer), t
     clock.advance(5)
@@ -233,7 +234,7 @@ async def test_a_holding_time_goes_on_where_it_was_cut(world: World, seed: int, 
     """Class 2: what was not held yet is held later, or elsewhere."""
     dice = random.Random(seed)
     await world.links(*TRIANGLE)
-    (t,) = await world.admit(replace(world.ask(rate_min_bps=GBIT // 2), volume_bytes=None, duration_us=30 * US_PER_S))
+    (t,) = await world.admit(world.ask(None, rate_min_bps=GBIT // 2, duration_us=30 * US_PER_S))
     assert isinstance(t, Transfer), t
     clock.advance(dice.random() * 20)
     command = DeleteLink("AB", "me", replan=True) if seed % 2 else AddWindow(outage("AB", 0, 500), "me", True, POLICY)

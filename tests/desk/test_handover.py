@@ -10,27 +10,28 @@ import pytest
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.transfer import Action, State
+from broker.core.transfer_spec import OnOverrun, SignalKind, StartSignal
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Admit, Quote
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.start_signals import WORD_US
-from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.modify import BookRest, Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start, Unchain
 from broker.desk.network.links import AddWindow
 from broker.desk.rebalance.pull_forward import PullForward
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
+from tests.asks import make_change
 from tests.desk.chain import L1, SECOND, booked, chain_of, end, network, now, reads, seconds, sent
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import START_US, Clock
 
 ENDS = (Action.FINISH, Action.FAIL, Action.CANCEL)
-CLOCK = {"kind": "clock", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
-BROKER = {"kind": "broker", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
-FALLBACK = {"kind": "direct", "timeout_s": None, "on_timeout": "start", "on_overrun": "fallback"}
+CLOCK, BROKER = StartSignal(SignalKind.CLOCK), StartSignal(SignalKind.BROKER)
+FALLBACK = StartSignal(on_overrun=OnOverrun.FALLBACK)
 
 
 async def events(w: World, transfer: Transfer) -> list[str]:
@@ -46,11 +47,11 @@ async def test_a_successor_begins_where_its_predecessor_is_to_finish(world: Worl
     await network(world, Link("L1", "A", "B", 10 * GBIT))
     first, second, third = await chain_of(world, 3, rate_max_bps=GBIT)
     assert second.start_us == first.finish_us and third.start_us == second.finish_us
-    assert second.signal is not None and (second.signal["kind"], second.signal["on_overrun"]) == ("direct", "delay")
-    assert second.not_before_us < second.start_us, "a caller's own limit is kept apart, for early starts"
+    assert second.spec.signal == StartSignal()
+    assert second.spec.not_before_us < second.start_us, "a caller's own limit is kept apart, for early starts"
     asked = clock.now_us + 60 * US_PER_S
     (late,) = await booked(world, sent(world, after=third.id, not_before_us=asked))
-    assert (late.start_us, late.not_before_us) == (asked, asked)
+    assert (late.start_us, late.spec.not_before_us) == (asked, asked)
     (by_clock,) = await booked(world, sent(world, rate_max_bps=GBIT, after=third.id, signal=CLOCK))
     assert seconds(world, by_clock.start_us) < 2, "the clock waits for nobody"
     await world.check()
@@ -95,7 +96,7 @@ async def test_a_batch_refers_to_its_own(world: World, clock: Clock) -> None:
     made = await world.admit(*asks)
     assert isinstance(made[1], Problem) and isinstance(made[4], Problem)
     assert made[4].code == "conflict" and "item 1" in made[4].detail
-    assert made[3].after == made[0].id and made[3].start_us >= made[0].finish_us
+    assert made[3].spec.after == made[0].id and made[3].start_us >= made[0].finish_us
     await world.check()
 
 
@@ -180,7 +181,7 @@ async def test_limits_of_the_successor_hold(world: World, clock: Clock) -> None:
     until = clock.now_us + 60 * US_PER_S
     asks = [sent(world, rate_max_bps=GBIT, after=first.id, deadline_us=until, **wish) for wish in wishes]
     limited, timed, late, paused, held = await booked(world, *asks)
-    await world.do(Change(timed.id, "me", None, POLICY, not_before_us=None))
+    await world.do(make_change(timed.id, "me", not_before_us=0))
     (timed,) = await now(world, timed)
     await world.do(Pause(paused.id, "me", None, POLICY))
     clock.advance(2)
@@ -275,7 +276,7 @@ async def test_who_leaves_the_middle_of_a_chain_leaves_no_gap(world: World, acti
     clock.advance(2)
     await end(world, second, action)
     third_now, fourth_now = await now(world, third, fourth)
-    assert (third_now.after, third_now.released_us) == (first.id, None)
+    assert (third_now.spec.after, third_now.released_us) == (first.id, None)
     assert third_now.start_us == first.finish_us and fourth_now.start_us == third_now.finish_us
     assert await events(world, third) == ["admitted", "rechained"]
     await world.check()
@@ -319,7 +320,7 @@ async def test_nobody_is_pulled_before_the_one_that_it_waits_for(world: World) -
 async def test_a_larger_predecessor_pushes_the_chain_back(world: World) -> None:
     await network(world)
     chain = await chain_of(world, 3)
-    await world.do(Change(chain[0].id, "me", None, POLICY, volume_bytes=15 * SECOND))
+    await world.do(make_change(chain[0].id, "me", volume_bytes=15 * SECOND))
     moved = await now(world, *chain)
     length = moved[0].finish_us - moved[0].start_us
     assert length < 15.3 * US_PER_S, "in one piece, not around those that wait for it"
@@ -331,7 +332,7 @@ async def test_a_larger_predecessor_pushes_the_chain_back(world: World) -> None:
     )
     assert await events(world, chain[2]) == ["admitted", "delayed"]
     await world.check()
-    await world.do(Change(chain[0].id, "me", None, POLICY, volume_bytes=5 * SECOND))
+    await world.do(make_change(chain[0].id, "me", volume_bytes=5 * SECOND))
     back = await now(world, *chain)
     assert back[1].start_us == back[0].finish_us and back[2].start_us == back[1].finish_us < chain[2].start_us
     assert back[1].reason is None
@@ -344,12 +345,12 @@ async def test_a_change_that_would_break_a_successors_deadline_is_refused(world:
     (third,) = await booked(world, sent(world, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S))
     before = await world.everything()
     with pytest.raises(Problem) as refused:
-        await world.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND))
+        await world.do(make_change(first.id, "me", volume_bytes=20 * SECOND))
     assert refused.value.code == "breaks-promises" and refused.value.more["broken"][0]["id"] == third.id
     assert await world.everything() == before
     # Another command of the same batch sees everybody as they were.
     answers = await asyncio.gather(
-        world.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND)),
+        world.do(make_change(first.id, "me", volume_bytes=20 * SECOND)),
         world.do(End(second.id, "me", action=Action.CANCEL)),
         return_exceptions=True,
     )
@@ -362,7 +363,7 @@ async def test_somebody_elses_successor_refuses_nothing(world: World, clock: Clo
     first, second = await chain_of(world, 2)
     ask = sent(world, after=second.id, deadline_us=clock.now_us + 34 * US_PER_S)
     (third,) = await world.do(Admit([ask], "another", POLICY))
-    await world.do(Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND))
+    await world.do(make_change(first.id, "me", volume_bytes=20 * SECOND))
     moved, left = await now(world, second, third)
     assert left.segments == third.segments and left.released_us is not None
     assert moved.start_us >= (await now(world, first))[0].finish_us
@@ -493,7 +494,7 @@ async def test_a_preview_tells_whom_else_a_change_would_move(world: World) -> No
     await network(world)
     first, second = await chain_of(world, 2)
     before = await world.everything()
-    longer = Change(first.id, "me", None, POLICY, volume_bytes=20 * SECOND)
+    longer = make_change(first.id, "me", volume_bytes=20 * SECOND)
     foreseen = await world.desks[0].foresee(longer)
     assert await world.everything() == before
     ((moved, finish_before_us),) = foreseen.moved
@@ -504,7 +505,7 @@ async def test_a_preview_tells_whom_else_a_change_would_move(world: World) -> No
     # The clock goes on by some microseconds with every look at it.
     assert seconds(world, done.finish_us) == pytest.approx(seconds(world, foreseen.result.finish_us), abs=1e-3)
     assert seconds(world, then.finish_us) == pytest.approx(seconds(world, moved.finish_us), abs=1e-3)
-    assert (await world.desks[0].foresee(Change(second.id, "me", None, POLICY, label="x"))).moved == ()
+    assert (await world.desks[0].foresee(make_change(second.id, "me", label="x"))).moved == ()
     await world.check()
 
 

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
 from broker.core.transfer import Action, State
+from broker.core.transfer_spec import OnOverrun, SignalKind, StartSignal
 from broker.core.units import US_PER_S
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.modify import BookRest, Pause, Resume
 from broker.desk.lifecycle.transitions import End, Start
 from broker.desk.rebalance import pull_forward as pulling
 from broker.store.transfers import Transfer
+from tests.asks import FILE, make_change
 from tests.core.grid import histories
 from tests.desk.chain import L1, network, sent
 from tests.desk.machine import DESKS, RATES, REFUSALS, SECONDS, VOLUMES
@@ -25,9 +27,9 @@ from tests.postgres import Server
 from tests.service import Clock
 
 SIGNALS = st.builds(
-    lambda kind, overrun: {"kind": kind, "timeout_s": None, "on_timeout": "start", "on_overrun": overrun},
-    st.sampled_from(("direct", "direct", "broker", "clock")),
-    st.sampled_from(("delay", "delay", "fallback")),
+    lambda kind, overrun: StartSignal(kind, on_overrun=overrun),
+    st.sampled_from((SignalKind.DIRECT, SignalKind.DIRECT, SignalKind.BROKER, SignalKind.CLOCK)),
+    st.sampled_from((OnOverrun.DELAY, OnOverrun.DELAY, OnOverrun.FALLBACK)),
 )
 
 
@@ -45,8 +47,8 @@ class Chaining(Pulling):
         for volume in volumes:
             after = asks[-1].id if asks else self.some(which) if which < 0.7 else None
             asks.append(self.world.ask(
-                volume, "h1", "h2", rate_max_bps=rate, planner=planner, payload={"path": "x"}, after=after,
-                signal=None if after is None else signal, not_before_us=None if start is None else self._at(start),
+                volume, "h1", "h2", rate_max_bps=rate, planner=planner, payload=FILE, after=after,
+                signal=None if after is None else signal, not_before_us=0 if start is None else self._at(start),
                 deadline_us=None if deadline is None else self._at(deadline + 8 * len(asks)),
             ))  # fmt: skip
         for answer in self.run(self.world.admit(*asks, desk=desk)):
@@ -64,11 +66,11 @@ class Chaining(Pulling):
         for name, now in self.transfers().items():
             was = before[name]
             if name != ended and was != now:
-                assert now.after == was.after or was.after == ended
+                assert now.spec.after == was.spec.after or was.spec.after == ended
                 assert (now.finish_us or 0) <= (was.finish_us or 0) and now.promised_us == was.promised_us
                 assert now.segments == was.segments or now.segments[-1].end_us < was.segments[-1].end_us
-                if was.after == ended and before[ended].live:
-                    assert now.released_us is not None or now.after == before[ended].after
+                if was.spec.after == ended and before[ended].live:
+                    assert now.released_us is not None or now.spec.after == before[ended].spec.after
 
     @precondition(lambda self: self.ids)
     @rule(which=Pulling.which, desk=DESKS, safe=VOLUMES)
@@ -76,9 +78,9 @@ class Chaining(Pulling):
         """One that others wait for runs, and falls behind."""
         found = self.transfers()
         awaited = [
-            t.after
+            t.spec.after
             for t in found.values()
-            if t.live and t.after and t.released_us is None and found[t.after].state is State.RESERVED
+            if t.live and t.spec.after and t.released_us is None and found[t.spec.after].state is State.RESERVED
         ]
         if awaited:
             name = awaited[int(which * len(awaited))]
@@ -124,7 +126,7 @@ async def test_chains_on_two_desks_at_once(world: World, seed: int, clock: Clock
                 case "behind":
                     command = BookRest(name, "me", safe_bytes=dice.randrange(10**8), policy=POLICY)
                 case "change":
-                    command = Change(name, "me", None, POLICY, volume_bytes=dice.randrange(1, 10**9))
+                    command = make_change(name, "me", volume_bytes=dice.randrange(1, 10**9))
                 case "pause":
                     command = Pause(name, "me", None, POLICY)
                 case _:

@@ -16,10 +16,11 @@ from broker.desk.admission.admit import Admit, Ask, Quote
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.limits import Account
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.modify import BookRest, Pause, Resume
 from broker.desk.lifecycle.transitions import End
 from broker.store import token_use
 from broker.store.transfers import Transfer
+from tests.asks import make_change
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import START_US, Clock
 
@@ -84,8 +85,8 @@ async def test_what_is_booked_ahead(world: World) -> None:
 
 
 DOORS: dict[str, Callable[[World, str, str, Account], Any]] = {
-    "change": lambda _, plain, __, me: Change(plain, "me", None, POLICY, volume_bytes=50 * GB, account=me),
-    "later": lambda _, plain, __, me: Change(plain, "me", None, POLICY, not_before_us=START_US + 20 * HOUR * US_PER_S, account=me),
+    "change": lambda _, plain, __, me: make_change(plain, "me", volume_bytes=50 * GB, account=me),
+    "later": lambda _, plain, __, me: make_change(plain, "me", not_before_us=START_US + 20 * HOUR * US_PER_S, account=me),
     "resume": lambda _, __, paused, me: Resume(paused, "me", None, POLICY, me),
     "admit": lambda w, *_: admit(w, w.ask(50 * GB), booked_gb_hours=1),
     "joint": lambda w, *_: admit(w, w.ask(50 * GB, planner="vifi"), w.ask(50 * GB, planner="vifi"), booked_gb_hours=1),
@@ -132,13 +133,13 @@ async def test_what_may_not_be_asked_for(world: World, wish: dict[str, Any]) -> 
     assert [error["field"] for error in answers[0].more["errors"]] == [field]
     for command in (
         Quote(world.ask(**wish), ["vbls"], POLICY, account(**allowed)),
-        Change(before.id, "me", None, POLICY, **wish, account=account(**allowed)),
+        make_change(before.id, "me", **wish, account=account(**allowed)),
     ):
         with pytest.raises(Problem) as caught:
             await world.do(command)
         refused(caught.value, limit, "beyond-limits")
-    changed = await world.do(Change(agreed.id, "me", None, POLICY, label="new", **wish, account=account(**allowed)))
-    assert changed.label == "new"
+    changed = await world.do(make_change(agreed.id, "me", label="new", **wish, account=account(**allowed)))
+    assert changed.spec.label == "new"
 
 
 async def test_nothing_ends_beyond_the_horizon(world: World) -> None:
@@ -185,16 +186,14 @@ async def test_what_the_broker_books_anew_is_never_refused(world: World, clock: 
     slower = await world.do(BookRest(booked.id, "agent", safe_bytes=0, achieved_bps=10**6, policy=POLICY))
     assert slower.use.byte_us > GB_HOUR and await use(world) == slower.use
     refused((await world.do(admit(world, booked_gb_hours=1)))[0], "booked_gb_hours")
-    smaller = await world.do(Change(booked.id, "me", None, POLICY, volume_bytes=GB // 2, account=account(booked_gb_hours=1)))
+    smaller = await world.do(make_change(booked.id, "me", volume_bytes=GB // 2, account=account(booked_gb_hours=1)))
     assert smaller.use.byte_us < slower.use.byte_us, "less than before is always allowed"
 
 
 async def test_an_operator_changes_what_others_have_booked(world: World) -> None:
     await world.links(L1)
     (booked,) = await world.do(admit(world, booked_gb_hours=1))
-    changed = await world.do(
-        Change(booked.id, "operator", None, POLICY, volume_bytes=300 * GB, account=Account("operator", Allowance()))
-    )
+    changed = await world.do(make_change(booked.id, "operator", volume_bytes=300 * GB, account=Account("operator", Allowance())))
     assert await use(world) == changed.use and changed.use.byte_us > GB_HOUR and (await use(world, "operator")).open == 0
 
 

@@ -11,10 +11,10 @@ from broker.core.request import Options
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Admit, Quote
 from broker.desk.ground.batch import Batch, NotLocked
-from broker.desk.lifecycle.modify import Change
 from broker.desk.network.links import AddWindow
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
+from tests.asks import make_change
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import Clock
 
@@ -57,7 +57,7 @@ async def test_a_change_of_path_locks_the_new_one(world: World, clock: Clock) ->
     (moving,) = await world.admit(world.ask(250_000_000, options=Options(path=("L1",)), **window_))
     around = Options(path=("L2", "L3"))
     answers: list[Any] = await asyncio.gather(
-        world.do(Change(moving.id, "me", None, POLICY, options={"path": ("L2", "L3")}), 0),
+        world.do(make_change(moving.id, "me", path=("L2", "L3")), 0),
         *(world.admit(world.ask(125_000_000, options=around, **window_), desk=1) for _ in range(4)),
         return_exceptions=True,
     )
@@ -91,6 +91,6 @@ async def test_a_way_that_nobody_foresaw_is_locked_in_the_second_attempt(world: 
     await world.links(THIN, OUT, BACK)
     (thin,) = await world.admit(world.ask(options=ONE_PATH))
     assert isinstance(thin, Transfer)
-    changed = await world.do(Change(thin.id, "me", None, POLICY, planner="fbls", rate_max_bps=GBIT // 2))
+    changed = await world.do(make_change(thin.id, "me", planner="fbls", rate_max_bps=GBIT // 2))
     assert {s.path for s in changed.segments if s.end_us > clock.now_us} == {("L2", "L3")}
     await world.check()

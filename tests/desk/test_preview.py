@@ -16,13 +16,14 @@ from broker.desk.admission.admit import Admit, Quote
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.modify import BookRest, Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, RemoveHost, RemoveWindow
 from broker.desk.network.topology import PutTopology
 from broker.store import bookings
 from broker.store.bookings import WindowRecord
 from broker.store.idempotency import Key
+from tests.asks import make_change
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import START_US
 
@@ -72,8 +73,8 @@ KINDS: dict[str, Callable[[Scene], Any]] = {
         [s.w.ask(20 * GBIT, not_before_us=at(100), deadline_us=at(190), preempt=True)], "me", POLICY, candidates=[s.ids["humble"]]
     ),
     "quote": lambda s: Quote(s.w.ask(not_before_us=at(10)), ("vbls", "fbls"), POLICY),
-    "change": lambda s: Change(s.ids["plain"], "me", None, POLICY, volume_bytes=500_000_000),
-    "change, refused": lambda s: Change(s.ids["plain"], "me", None, POLICY, volume_bytes=10**15, deadline_us=at(20)),
+    "change": lambda s: make_change(s.ids["plain"], "me", volume_bytes=500_000_000),
+    "change, refused": lambda s: make_change(s.ids["plain"], "me", volume_bytes=10**15, deadline_us=at(20)),
     "pause": lambda s: Pause(s.ids["plain"], "me", None, POLICY),
     "resume": lambda s: Resume(s.ids["paused"], "me", None, POLICY),
     "rest": lambda s: BookRest(s.ids["plain"], "me", None, safe_bytes=1000, policy=POLICY),

@@ -3,7 +3,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,7 +118,7 @@ async def test_a_refusal_found_elsewhere_says_all_that_one_of_the_desk_says(worl
     late = world.ask(1_250_000_000, **OPTIMAL | {"deadline_us": START_US + 12 * US_PER_S})
     (refused,) = await world.admit(late)
     quoted = await world.do(Quote(late, ["optimal", "vbls", "nonsense"], POLICY))
-    (by_vbls,) = await world.admit(replace(late, planner="vbls"))
+    (by_vbls,) = await world.admit(late.changed(planner="vbls"))
     assert len(elsewhere.rehearsals) == 2
     for answer in (refused, quoted["optimal"], quoted["vbls"], by_vbls):
         assert isinstance(answer, Problem) and answer.code == "infeasible"
@@ -136,7 +135,7 @@ async def test_a_quote_sees_links_that_nobody_foresaw(world: World) -> None:
     ask = world.ask(250_000_000, rate_max_bps=2 * GBIT)
     quoted = await world.do(Quote(ask, ["vbls", "fbls", "spaghetti", "alap"], POLICY))
     assert isinstance(quoted["fbls"], Plan) and quoted["fbls"].segments[0].path == ("L2", "L3")
-    (made,) = await world.admit(replace(ask, planner="fbls"))
+    (made,) = await world.admit(ask.changed(planner="fbls"))
     assert isinstance(made, Transfer) and made.segments[0].path == ("L2", "L3")
 
 

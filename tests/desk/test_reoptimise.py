@@ -17,13 +17,14 @@ from broker.core.segments import Segment
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import Change, Pause
+from broker.desk.lifecycle.modify import Pause
 from broker.desk.lifecycle.transitions import End, Start
 from broker.desk.network.links import ChangeLink
 from broker.desk.rebalance.proposal import OBJECTIVES, Proposal, Solve, Solved, improve
 from broker.desk.rebalance.reoptimise import Agreement, Apply, Chosen, describe_result, is_stale, read_snapshot
 from broker.planners.vifi import Vifi
 from broker.store.transfers import Transfer
+from tests.asks import make_change
 from tests.desk.world import GBIT, World
 from tests.service import START_US, Clock
 
@@ -257,7 +258,7 @@ async def test_agents_that_begin_in_between(world: World) -> None:
     assert refused.value.more["changed"] == {"kind": "transfers", "ids": [managed.id]}
     (other,) = await world.admit(world.ask(GB, "h1", "h2", **wishes))
     agreement = agreed(await proposed(world, "completion", together))
-    await world.do(Change(other.id, "me", label="new"))
+    await world.do(make_change(other.id, "me", label="new"))
     revisions = {row.name: row.revision for row in await world.rows("SELECT name, revision FROM hosts")}
     assert await world.do(Apply(agreement, "me")) == 1
     assert (await live(world))[other.id].start_us == s(20)

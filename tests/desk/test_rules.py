@@ -11,12 +11,13 @@ from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Quote
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import Change, Pause, Resume
+from broker.desk.lifecycle.modify import Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import ChangeLink, DeleteLink
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
+from tests.asks import FILE, make_change
 from tests.desk.world import GBIT, POLICY, World
 from tests.service import Clock
 
@@ -99,7 +100,7 @@ async def managed(w: World) -> str:
     await w.links(L1)
     await w.nic("h1", "A", 2 * GBIT)
     await w.nic("h2", "B", 2 * GBIT)
-    (booked,) = await w.admit(w.ask(625_000_000, "h1", "h2", payload={"path": "x"}))
+    (booked,) = await w.admit(w.ask(625_000_000, "h1", "h2", payload=FILE))
     assert booked.mode == "managed"
     w.clock.now_us = booked.start_us + US_PER_S
     assert booked.start_us is not None
@@ -110,7 +111,7 @@ async def managed(w: World) -> str:
 async def test_a_pause_right_after_a_change_loses_no_volume(world: World, clock: Clock) -> None:
     """The change counts what the agents carry until they hear of it; a pause before then takes some of that back."""
     transfer_id = await managed(world)
-    await world.do(Change(transfer_id, "me", None, POLICY, rate_max_bps=GBIT // 2))
+    await world.do(make_change(transfer_id, "me", rate_max_bps=GBIT // 2))
     clock.advance(0.1)
     await world.do(Pause(transfer_id, "me"))
     await world.do(Resume(transfer_id, "me", None, POLICY))
@@ -119,7 +120,7 @@ async def test_a_pause_right_after_a_change_loses_no_volume(world: World, clock:
 
 async def test_an_outage_right_after_a_change_loses_no_volume(world: World, clock: Clock) -> None:
     transfer_id = await managed(world)
-    await world.do(Change(transfer_id, "me", None, POLICY, rate_max_bps=GBIT // 2))
+    await world.do(make_change(transfer_id, "me", rate_max_bps=GBIT // 2))
     clock.advance(0.1)
     await world.do(ChangeLink("L1", "me", lambda link: replace(link, capacity_bps=GBIT // 4), None, True, POLICY))
     await world.check()
@@ -129,7 +130,7 @@ async def test_a_managed_transfer_resumed_late_is_given_its_grace_again(world: W
     await world.links(L1)
     await world.nic("h1", "A", 2 * GBIT)
     await world.nic("h2", "B", 2 * GBIT)
-    (booked,) = await world.admit(world.ask(625_000_000, "h1", "h2", payload={"path": "x"}))
+    (booked,) = await world.admit(world.ask(625_000_000, "h1", "h2", payload=FILE))
     clock.now_us = booked.start_us + US_PER_S  # begun by the plan; the agents have not
     await world.do(Pause(booked.id, "me"))
     clock.advance(600)
@@ -162,8 +163,8 @@ async def test_a_change_while_paused_is_checked_too(world: World, clock: Clock) 
         ({"deadline_us": clock.now_us - 1}, "invalid"),
     ):
         with pytest.raises(Problem, match=code):
-            await world.do(Change(booked.id, "me", None, POLICY, **wrong))
-    await world.do(Change(booked.id, "me", None, POLICY, rate_max_bps=GBIT // 4))
+            await world.do(make_change(booked.id, "me", **wrong))
+    await world.do(make_change(booked.id, "me", rate_max_bps=GBIT // 4))
     resumed = await world.do(Resume(booked.id, "me", None, POLICY))
     assert resumed.segments[-1].rate_bps == GBIT // 4
 

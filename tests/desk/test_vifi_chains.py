@@ -124,7 +124,7 @@ async def test_a_batch_that_was_interrupted_goes_on_where_it_stood(
 
     second = await world.do(chain())
     assert [result.id for result in second[:PER_TRANSACTION]] == [result.id for result in first[:PER_TRANSACTION]]
-    assert [result.after for result in second] == [None, *(result.id for result in second[:-1])]
+    assert [result.spec.after for result in second] == [None, *(result.id for result in second[:-1])]
     third = await world.do(chain())
     assert [result.id for result in third] == [result.id for result in second]
     (row,) = await world.rows("SELECT count(*) AS n FROM transfers")

@@ -27,6 +27,7 @@ from broker.desk.service.desk import Desk
 from broker.store import audit, bookings
 from broker.store.session import Database
 from broker.store.transfers import Transfer
+from tests.asks import make_ask
 from tests.service import Clock
 
 POLICY = Policy()
@@ -69,7 +70,7 @@ class World:
             await bookings.insert_links(connection, pair, self.clock(), host)
 
     def ask(self, volume_bytes: int | None = 125_000_000, source: str = "A", destination: str = "B", **more: Any) -> Ask:
-        return Ask(f"tr_{next(self._ids):06}", source, destination, volume_bytes, **more)
+        return make_ask(f"tr_{next(self._ids):06}", source, destination, volume_bytes, **more)
 
     async def admit(self, *asks: Ask, desk: int = 0, key: Any = None) -> list[Transfer | Problem]:
         result: list[Transfer | Problem] = await self.do(Admit(asks, "me", POLICY, key), desk)

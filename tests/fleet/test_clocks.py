@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
-from broker.fleet.clocks import Limits, relies_on_clock, trouble
+from broker.core.transfer_spec import SignalKind, StartSignal
+from broker.fleet.clocks import Limits, begins_by_clock, trouble
 from tests.api.problems import problem
+from tests.asks import make_ask
 from tests.fleet.world import VOLUME, Fleet
 from tests.service import Clock, Service, checked
 
 LIMITS = Limits(10_000, 90_000_000)
+CLOCK = StartSignal(SignalKind.CLOCK)
 GOOD = {"offset_us": -120, "error_us": 300, "adjtimex_error_us": 1500, "synchronised": True}
 
 
@@ -29,10 +32,13 @@ def test_which_clocks_are_good(clock: dict[str, Any] | None, why: str | None) ->
     assert found is None if why is None else found is not None and why in found
 
 
-def test_who_relies_on_the_clock() -> None:
-    assert relies_on_clock("tr_1", {"kind": "clock"})
-    assert not relies_on_clock("tr_1", {"kind": "direct"}) and not relies_on_clock("tr_1", None)
-    assert not relies_on_clock(None, {"kind": "clock"})
+def test_who_begins_by_the_clock() -> None:
+    def begins(after: str | None, signal: StartSignal | None, planner: str = "vbls") -> bool:
+        return begins_by_clock(make_ask("tr_2", "A", "B", 1, after=after, signal=signal, planner=planner))
+
+    assert begins("tr_1", CLOCK) and begins(None, CLOCK, "vifi")
+    assert not begins("tr_1", StartSignal()) and not begins("tr_1", None)
+    assert not begins(None, CLOCK)
 
 
 async def _say(f: Fleet, host: str, **clock: Any) -> None:

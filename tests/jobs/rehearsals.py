@@ -11,6 +11,7 @@ from broker.desk.ground.batch import LockedCalendars
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.replica import Replica
 from broker.store.bookings import LinkRecord
+from tests.asks import make_ask
 from tests.service import START_US
 
 POLICY = Policy()
@@ -30,4 +31,4 @@ def busy_replica(random: Random) -> Replica:
 
 def ask(random: Random, number: int, **more: Any) -> Ask:
     deadline = START_US + random.randrange(5, 60) * US_PER_S
-    return Ask(f"tr_{number}", "A", "B", random.randrange(10**7, 10**10), deadline_us=deadline, **more)
+    return make_ask(f"tr_{number}", "A", "B", random.randrange(10**7, 10**10), deadline_us=deadline, **more)

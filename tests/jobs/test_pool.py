@@ -72,7 +72,7 @@ async def test_plans_are_the_same_wherever_they_are_made() -> None:
             replica = busy_replica(random)
             commands = [
                 Quote(ask(random, number), ["vbls", "fbls", "alap", "optimal"], POLICY),
-                Admit([replace(ask(random, n, planner="optimal"), volume_bytes=10**7 * (n + 1)) for n in range(3)], "me", POLICY),
+                Admit([ask(random, n, planner="optimal").changed(volume_bytes=10**7 * (n + 1)) for n in range(3)], "me", POLICY),
             ]
             for command in commands:
                 rehearsal = _rehearsal(command, replica)

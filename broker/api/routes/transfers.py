@@ -6,14 +6,12 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Body, Header, Query, Response
 from fastapi import Request as HttpRequest
 
 from broker.api import paging, render
-from broker.api.asking import ask, asks, microseconds
 from broker.api.batches import validated
 from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Reader, Submitter, etag
 from broker.api.contract.parts import CREATED, NOT_MODIFIED, TAGGED
@@ -22,6 +20,7 @@ from broker.api.fields import Text, Time
 from broker.api.operator_schemas import EventOut
 from broker.api.outlook import outlooks as outlooks_of
 from broker.api.overview_schemas import Promise
+from broker.api.parse_request import parse_ask, parse_asks
 from broker.api.routing import make_router
 from broker.api.schemas import (
     BatchOut,
@@ -33,7 +32,7 @@ from broker.api.schemas import (
     TransferPreview,
     TransferRequest,
 )
-from broker.core.request import Options
+from broker.api.transfer_fields import read_patch
 from broker.core.transfer import Action, State
 from broker.core.units import format_time
 from broker.desk.admission.admit import Admit, Ask, Quote, find_asked_links
@@ -66,18 +65,9 @@ Sort = Literal[
     "label", "-label", "project", "-project", "source", "-source", "destination", "-destination",
 ]  # fmt: skip
 
-# What of a change has another name inside; and what of it says how plans may look.
-_INSIDE = {
-    "not_before": "not_before_us",
-    "deadline": "deadline_us",
-    "duration_s": "duration_us",
-    "shortest_segment_s": "shortest_segment_us",
-}
 # FastAPI would validate all of a batch in one go, and everybody else would wait for it (batches.py).
 _BATCH_ITEM = {"$ref": "#/components/schemas/TransferRequest"}
 _BATCH = {"requestBody": {"content": {"application/json": {"schema": {"items": _BATCH_ITEM}}}}}
-_SECONDS = frozenset({"duration_us", "shortest_segment_us"})
-_OPTIONS = frozenset(field.name for field in fields(Options))
 
 
 async def _judged(given: list[Ask], broker: Broker, caller: Principal) -> list[Ask]:
@@ -100,7 +90,7 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
     if not (caller.may(Scope.OPERATE) or broker.settings.submit_may_preempt):
         raise Problem("forbidden", "preempt displaces other people's transfers and needs the scope operate", {"scope": "operate"})
     links = find_asked_links(preempting, broker.desk.replica)
-    highest = max(item.priority for item in preempting)
+    highest = max(item.spec.priority for item in preempting)
     async with broker.database.transaction() as connection:
         candidates = await transfers.displaceable(connection, links, highest, broker.clock())
     return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates, allowance=broker.allowance(caller))
@@ -127,7 +117,7 @@ def _count(broker: Broker, results: Sequence[Transfer | Problem]) -> None:
         if isinstance(result, Problem):
             broker.metrics.refusals.labels(result.code).inc()
         else:
-            broker.metrics.admissions.labels(result.planner).inc()
+            broker.metrics.admissions.labels(result.spec.planner).inc()
 
 
 @router.post("/transfers", operation_id="submitTransfer", status_code=201, response_model=TransferOut, responses={201: CREATED})
@@ -137,7 +127,7 @@ async def submit(
     """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
-        asked = await _judged([ask(body, broker.new_id("tr"))], broker, caller)
+        asked = await _judged([parse_ask(body, broker.new_id("tr"))], broker, caller)
         results = await _admitted(broker, caller, asked, key)
     _count(broker, results)
     result = results[0]
@@ -168,7 +158,7 @@ async def submit_batch(
     with _timed(broker, "batch"):
         items = await validated(body)
         key = _key(caller, idempotency_key, await http.body(), "batch")
-        asked = await _judged(asks(items, [broker.new_id("tr") for _ in items]), broker, caller)
+        asked = await _judged(parse_asks(items, [broker.new_id("tr") for _ in items]), broker, caller)
         # The framework keeps the list until it has our answer; what is in it is several times as large as `asked`.
         body.clear()
         items.clear()
@@ -186,7 +176,7 @@ async def submit_batch(
 async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) -> Response:
     """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
-    asked = await _judged([ask(body, "quote")], broker, caller)
+    asked = await _judged([parse_ask(body, "quote")], broker, caller)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))
     records = broker.desk.replica.records
     shown = [render.quote(name, traits_of(name).books, result, records) for name, result in answers.items()]
@@ -274,13 +264,7 @@ async def change(
     preview: PreviewWanted = False,
 ) -> Response:
     """Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was."""
-    given = {_INSIDE.get(name, name): value for name, value in body.given().items()}
-    for name in _SECONDS & given.keys():
-        given[name] = microseconds(given[name])
-    if given.get("path") is not None:
-        given["path"] = tuple(given["path"])
-    options = {name: given.pop(name) for name in _OPTIONS & given.keys()}
-    command = Change(transfer_id, caller.id, revision, broker.policy, **given, options=options, account=broker.account(caller))
+    command = Change(transfer_id, caller.id, revision, broker.policy, read_patch(body), broker.account(caller))
     return await _carry_out(broker, caller, command, preview)
 
 

@@ -11,8 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.core.allowance import Allowance
 from broker.core.network import Network
 from broker.core.plan import Plan, Refusal
-from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options, Request
+from broker.core.request import DEFAULT_PLANNER, Request
 from broker.core.transfer import Mode, State
+from broker.core.transfer_spec import SignalKind, TransferSpec
 from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.chains.vifi_chains import link_turns
 from broker.desk.ground import start_signals
@@ -23,7 +24,7 @@ from broker.desk.ground.modes import mode_of
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.planning.counter_offers import Changes, Question
+from broker.desk.planning.counter_offers import Question
 from broker.desk.planning.plan import (
     check_plan,
     explain_refusal,
@@ -33,6 +34,7 @@ from broker.desk.planning.plan import (
     find_routed_links,
     find_routes,
     make_plan,
+    make_planner_request,
     make_plans,
 )
 from broker.planners import traits_of
@@ -47,33 +49,19 @@ _MOST_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A transfer request as it came in, in internal units. `id` is the transfer's id if it is admitted."""
+    """A transfer request: what it asks for, and how it is to be admitted. `id` is the transfer's id if it is admitted."""
 
     id: str
-    source: str
-    destination: str
-    volume_bytes: int | None
-    duration_us: int | None = None
-    rate_max_bps: int | None = None
-    rate_min_bps: int | None = None
-    not_before_us: int | None = None
-    deadline_us: int | None = None
-    priority: int = 0
-    planner: str = DEFAULT_PLANNER
-    project: str | None = None
-    label: str | None = None
+    spec: TransferSpec
+    mode: Mode | None = None
     hold: bool = False
-    mode: str | None = None
-    payload: dict[str, Any] | None = None
-    mechanism: str | None = None
-    after: str | None = None
-    signal: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    options: Options = NO_OPTIONS
-    best_effort: bool = False
     preempt: bool = False
     hosts_up_from_us: int | None = None  # when its hosts are said to be back, should they be down now
     unfit: Problem | None = None  # why its hosts cannot do it, if that is known already
+
+    def changed(self, **values: Any) -> "Ask":
+        """With other values of fields of its spec."""
+        return replace(self, spec=replace(self.spec, **values))
 
 
 @dataclass(slots=True)
@@ -100,7 +88,7 @@ class Admit:
     def transfer_ids(self) -> Iterable[str]:
         turn = self._turn()
         made_here = {self.asks[index].id for index in turn}
-        return {ask.after for index in turn if (ask := self.asks[index]).after is not None} - made_here
+        return {after for index in turn if (after := self.asks[index].spec.after) is not None} - made_here
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return find_asked_links([self.asks[index] for index in self._turn()], replica)
@@ -140,7 +128,7 @@ class Admit:
         ids = {ask.id: made.id for ask, made in zip(self.asks, result, strict=True) if isinstance(made, Transfer)}
         asks = self.asks
         if any(new != old for old, new in ids.items()):
-            asks = [ask if ask.after is None else replace(ask, after=ids.get(ask.after, ask.after)) for ask in asks]
+            asks = [ask if (after := ask.spec.after) is None else ask.changed(after=ids.get(after, after)) for ask in asks]
         before = sum(item is not None for item in self.decided)
         done = sum(item is not None for item in result) - before
         # To choose what to lock takes time as well: for twice as many as there was time to decide on.
@@ -156,21 +144,23 @@ class Admit:
         """The asks that the next transaction may decide on, at the most: what it locks is for these."""
         waiting = [index for index, result in enumerate(self.decided or repeat(None, len(self.asks))) if result is None]
         turn = waiting[: self.at_once]
-        together = {name for index in turn if traits_of(name := self.asks[index].planner).joint}
-        return turn + [i for i in waiting[self.at_once :] if self.asks[i].planner in together and self.asks[i].after is None]
+        together = {name for index in turn if traits_of(name := self.asks[index].spec.planner).joint}
+        return turn + [
+            i for i in waiting[self.at_once :] if self.asks[i].spec.planner in together and self.asks[i].spec.after is None
+        ]
 
     def _planned_with(self, index: int) -> list[int]:
         """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
         ask = self.asks[index]
-        if not traits_of(ask.planner).joint or ask.after is not None:
+        if not traits_of(ask.spec.planner).joint or ask.spec.after is not None:
             return [index]
-        return [i for i, other in enumerate(self.asks) if other.planner == ask.planner and other.after is None]
+        return [i for i, other in enumerate(self.asks) if other.spec.planner == ask.spec.planner and other.spec.after is None]
 
     def _refuse_orphan(self, ask: Ask, batch: Batch) -> None:
-        if ask.after is None or ask.after in batch.transfers:
+        if ask.spec.after is None or ask.spec.after in batch.transfers:
             return
         for index, other in enumerate(self.asks):
-            if other.id == ask.after:
+            if other.id == ask.spec.after:
                 detail = f"item {index} of the batch, whose end was to start this one, is refused"
                 raise Problem.of_field("after", detail, "conflict")
 
@@ -180,19 +170,21 @@ class Admit:
             refuse_ask(ask, batch, self.account)
             refuse_more(self.account, batch)
             mode, asked = resolve_ask(ask, batch)
-            request = make_request(asked, mode, self.policy, batch.replica.network, batch.now_us)
-            planner = find_booking_planner(ask.planner)
+            request = make_request(ask.id, asked, mode, self.policy, batch.replica.network, batch.now_us)
+            planner = find_booking_planner(ask.spec.planner)
         except Problem as problem:
             return problem
         answer = make_plan(request, planner, batch)
         if isinstance(answer, Plan):
             return self._book_allowed(ask, mode, request, answer, batch)
-        return explain_refusal(request, planner, answer, batch, make_question(asked, mode, self.policy, batch.replica.network))
+        return explain_refusal(
+            request, planner, answer, batch, make_question(ask.id, asked, mode, self.policy, batch.replica.network)
+        )
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
         if len(asks) > self.policy.most_together:
-            detail = f"{asks[0].planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
+            detail = f"{asks[0].spec.planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
             advice = (
                 f"send smaller batches, or book with {DEFAULT_PLANNER} and have them planned together afterwards by POST /v1/plans"
             )
@@ -204,10 +196,10 @@ class Admit:
                 refuse_ask(ask, batch, self.account)
                 refuse_more(self.account, batch, len(wanted))
                 mode, _ = resolve_ask(ask, batch)
-                wanted.append((index, mode, make_request(ask, mode, self.policy, batch.replica.network, batch.now_us)))
+                wanted.append((index, mode, make_request(ask.id, ask.spec, mode, self.policy, batch.replica.network, batch.now_us)))
             except Problem as problem:
                 results[index] = problem
-        planner = find_joint_planner(asks[0].planner)
+        planner = find_joint_planner(asks[0].spec.planner)
         answers = make_plans([request for _, _, request in wanted], planner, batch)
         refusals: list[tuple[int, Mode, Request, Refusal]] = []
         admitted: dict[int, Transfer] = {}
@@ -231,7 +223,7 @@ class Admit:
             batch.add(transfer, self.owner)
         results.update(admitted)
         for index, mode, request, refusal in refusals:
-            question = make_question(asks[index], mode, self.policy, batch.replica.network)
+            question = make_question(asks[index].id, asks[index].spec, mode, self.policy, batch.replica.network)
             results[index] = explain_refusal(request, planner, refusal, batch, question)
         return [results[index] for index in range(len(asks))]
 
@@ -252,29 +244,15 @@ class Admit:
     def _transfer(self, ask: Ask, mode: Mode, request: Request, plan: Plan, now_us: int) -> Transfer:
         return Transfer(
             id=ask.id,
+            spec=replace(
+                ask.spec,
+                not_before_us=earliest_start(ask.spec, mode, self.policy, now_us),
+                signal=ask.spec.signal if ask.spec.signal is not None or ask.spec.after is None else start_signals.DIRECT,
+            ),
             state=State.HELD if ask.hold else State.RESERVED,
-            mode=str(mode),
-            planner=ask.planner,
-            source=ask.source,
-            destination=ask.destination,
-            volume_bytes=ask.volume_bytes,
-            duration_us=ask.duration_us,
+            mode=mode,
             booked_bytes=plan.volume_bytes if request.volume_bytes is None else request.volume_bytes,
-            rate_max_bps=ask.rate_max_bps,
-            rate_min_bps=ask.rate_min_bps,
-            not_before_us=earliest_start(ask, mode, self.policy, now_us),
-            deadline_us=ask.deadline_us,
-            priority=ask.priority,
-            best_effort=ask.best_effort,
-            options=ask.options,
-            project=ask.project,
-            label=ask.label,
-            payload=ask.payload,
-            mechanism=ask.mechanism,
-            after=ask.after,
-            signal=ask.signal if ask.signal is not None or ask.after is None else start_signals.DIRECT,
             released_us=None,
-            metadata=ask.metadata,
             segments=plan.segments,
             start_us=plan.start_us,
             finish_us=plan.finish_us,
@@ -314,7 +292,7 @@ class Quote(Unkeyed):
         return self.account.owner
 
     def transfer_ids(self) -> Iterable[str]:
-        return () if self.ask.after is None else (self.ask.after,)
+        return () if self.ask.spec.after is None else (self.ask.spec.after,)
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
         return find_asked_links([self.ask], replica, self.planners)
@@ -324,8 +302,8 @@ class Quote(Unkeyed):
         refuse_ask(self.ask, batch, self.account)
         refuse_more(self.account, batch)
         mode, asked = resolve_ask(self.ask, batch)
-        request = make_request(asked, mode, self.policy, network, batch.now_us)
-        question = make_question(asked, mode, self.policy, network)
+        request = make_request(self.ask.id, asked, mode, self.policy, network, batch.now_us)
+        question = make_question(self.ask.id, asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
         for name in sorted(self.planners, key=lambda name: traits_of(name).joint):  # those that may take all the time come last
             if batch.spent():
@@ -349,91 +327,86 @@ def find_asked_links(asks: Iterable[Ask], replica: Replica, planners: Sequence[s
     found: set[str] = set()
     alike: set[tuple[Any, ...]] = set()
     for ask in asks:
-        not_before = max(ask.not_before_us or 0, replica.looked_us)
-        rates = (
-            _fixed_rates(ask, not_before) if any(traits_of(name).fixed_rate for name in planners or (ask.planner,)) else frozenset()
-        )
-        key = (ask.source, ask.destination, ask.options, ask.rate_min_bps, not_before, ask.deadline_us, rates)
+        spec = ask.spec
+        not_before = max(spec.not_before_us, replica.looked_us)
+        fixed = any(traits_of(name).fixed_rate for name in planners or (spec.planner,))
+        rates = _fixed_rates(spec, not_before) if fixed else frozenset()
+        key = (spec.source, spec.destination, spec.options, spec.rate_min_bps, not_before, spec.deadline_us, rates)
         if key not in alike:
             alike.add(key)
             found |= find_routed_links(replica, *key)
     return found
 
 
-def _fixed_rates(ask: Ask, not_before_us: int) -> frozenset[int]:
+def _fixed_rates(spec: TransferSpec, not_before_us: int) -> frozenset[int]:
     """Rates below which a link is of no use to planners that hold one rate throughout."""
     even = None
-    if ask.volume_bytes is not None and ask.deadline_us is not None and ask.deadline_us > not_before_us:
-        even = -(-ask.volume_bytes * MICROBITS_PER_BYTE // (ask.deadline_us - not_before_us))
-    return frozenset(rate for rate in (ask.rate_max_bps, even) if rate)
+    if spec.volume_bytes is not None and spec.deadline_us is not None and spec.deadline_us > not_before_us:
+        even = -(-spec.volume_bytes * MICROBITS_PER_BYTE // (spec.deadline_us - not_before_us))
+    return frozenset(rate for rate in (spec.rate_max_bps, even) if rate)
 
 
 def refuse_ask(ask: Ask, batch: Batch, account: Account) -> None:
     """Raises Problem where the token may not ask for that, whatever is free."""
-    refuse_wish(account, batch.now_us, priority=ask.priority, not_before_us=ask.not_before_us, deadline_us=ask.deadline_us)
-    refuse_stranger(account, batch, ask.after)
+    refuse_wish(
+        account, batch.now_us, priority=ask.spec.priority, not_before_us=ask.spec.not_before_us, deadline_us=ask.spec.deadline_us
+    )
+    refuse_stranger(account, batch, ask.spec.after)
 
 
-def resolve_ask(ask: Ask, batch: Batch) -> tuple[Mode, Ask]:
+def resolve_ask(ask: Ask, batch: Batch) -> tuple[Mode, TransferSpec]:
     """Its mode, and what is asked of the planner: a successor begins where its predecessor is planned to finish, at the earliest.
 
     Raises Problem naming the field.
     """
-    mode = mode_of(ask, batch.replica)
-    if ask.after is None:
+    spec = ask.spec
+    mode = mode_of(spec, ask.mode, ask.unfit, batch.replica)
+    if spec.after is None:
         # Those that take turns are chained where they meet (`turns`); the signal says how.
-        if ask.signal is not None and not traits_of(ask.planner).takes_turns:
+        if spec.signal is not None and not traits_of(spec.planner).takes_turns:
             raise Problem.of_field("signal", "says on what a successor begins; name its predecessor in `after`")
-        return mode, ask
-    predecessor = start_signals.predecessor_of(batch, ask.after, mode)
-    if ask.signal is not None and ask.signal["kind"] == start_signals.CLOCK:
-        return mode, ask
+        return mode, spec
+    predecessor = start_signals.predecessor_of(batch, spec.after, mode)
+    if spec.signal is not None and spec.signal.kind is SignalKind.CLOCK:
+        return mode, spec
     assert predecessor.finish_us is not None
-    turn_us = predecessor.finish_us + start_signals.word_us(ask.signal)
-    if ask.deadline_us is not None and ask.deadline_us <= turn_us:
+    turn_us = predecessor.finish_us + start_signals.word_us(spec.signal)
+    if spec.deadline_us is not None and spec.deadline_us <= turn_us:
         word = " and the broker's word has arrived" if turn_us > predecessor.finish_us else ""
-        detail = f"{format_time(ask.deadline_us)} is not after {format_time(turn_us)}, when {ask.after} is to have finished{word}"
+        detail = f"{format_time(spec.deadline_us)} is not after {format_time(turn_us)}, when {spec.after} is to have finished{word}"
         raise Problem.of_field("deadline", detail)
-    return mode, replace(ask, not_before_us=max(ask.not_before_us or 0, turn_us))
+    return mode, replace(spec, not_before_us=max(spec.not_before_us, turn_us))
 
 
-def earliest_start(ask: Ask, mode: Mode, policy: Policy, now_us: int) -> int:
+def earliest_start(spec: TransferSpec, mode: Mode, policy: Policy, now_us: int) -> int:
     """Not before what was asked, nor before its agents can have heard of it."""
     lead = 0 if mode is Mode.RESERVE else policy.managed_lead_us
-    return max(ask.not_before_us or 0, now_us + lead)
+    return max(spec.not_before_us, now_us + lead)
 
 
-def make_question(ask: Ask, mode: Mode, policy: Policy, network: Network) -> Question:
-    def again(changes: Changes, now_us: int) -> Request:
-        return make_request(replace(ask, **changes), mode, policy, network, now_us)
+def make_question(transfer_id: str, spec: TransferSpec, mode: Mode, policy: Policy, network: Network) -> Question:
+    """What was asked, so that counter-offers can ask the same with other values."""
 
-    return Question(ask.volume_bytes, ask.deadline_us, again)
+    def again(altered: TransferSpec, now_us: int) -> Request:
+        return make_request(transfer_id, altered, mode, policy, network, now_us)
+
+    return Question(spec, again)
 
 
-def make_request(ask: Ask, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
+def make_request(transfer_id: str, spec: TransferSpec, mode: Mode, policy: Policy, network: Network, now_us: int) -> Request:
     """The planning request: not before now (and the agents' lead), margin included. Raises Problem naming the field."""
-    volume = ask.volume_bytes
+    volume = spec.volume_bytes
     if volume is not None and mode is not Mode.RESERVE:
-        volume = policy.with_margin(volume, ask.rate_max_bps, find_routes(network, ask.source, ask.destination, ask.options))
-    if ask.deadline_us is not None and ask.deadline_us <= now_us:
-        raise Problem.of_field("deadline", f"{format_time(ask.deadline_us)} is in the past (now: {format_time(now_us)})")
-    request = Request(
-        id=ask.id,
-        source=ask.source,
-        destination=ask.destination,
-        volume_bytes=volume,
-        not_before_us=earliest_start(ask, mode, policy, now_us),
-        rate_max_bps=ask.rate_max_bps,
-        rate_min_bps=ask.rate_min_bps,
-        deadline_us=ask.deadline_us,
-        duration_us=ask.duration_us,
-        priority=ask.priority,
-        options=ask.options,
+        volume = policy.with_margin(volume, spec.rate_max_bps, find_routes(network, spec.source, spec.destination, spec.options))
+    deadline = spec.deadline_us
+    if deadline is not None and deadline <= now_us:
+        raise Problem.of_field("deadline", f"{format_time(deadline)} is in the past (now: {format_time(now_us)})")
+    request = make_planner_request(
+        transfer_id, spec, volume, earliest_start(spec, mode, policy, now_us), duration_us=spec.duration_us
     )
-    if ask.deadline_us is not None and request.deadline_us is not None and request.deadline_us <= request.not_before_us:
-        raise Problem.of_field(
-            "deadline", f"{format_time(ask.deadline_us)} is not after the earliest start {format_time(request.not_before_us)}"
-        )
+    if deadline is not None and deadline <= request.not_before_us:
+        detail = f"{format_time(deadline)} is not after the earliest start {format_time(request.not_before_us)}"
+        raise Problem.of_field("deadline", detail)
     problems = list(request.problems())
     if problems:
         errors = [{"field": problem.field, "detail": problem.detail} for problem in problems]

@@ -41,7 +41,7 @@ class AdmitByPreemption(Admit):
         wanted = find_asked_links(self.asks, replica)
         for transfer_id in self.candidates:
             if (victim := found.get(transfer_id)) is not None:
-                wanted |= find_plannable_links(replica, victim)
+                wanted |= find_plannable_links(replica, victim.spec)
         return wanted
 
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
@@ -56,16 +56,16 @@ class AdmitByPreemption(Admit):
         if not ask.preempt or not isinstance(result, Problem) or result.code != "infeasible":
             return result
         mode, asked = resolve_ask(ask, batch)
-        request = make_request(asked, mode, self.policy, batch.replica.network, batch.now_us)
+        request = make_request(ask.id, asked, mode, self.policy, batch.replica.network, batch.now_us)
         links = find_asked_links([ask], batch.replica)
         candidates = [
             victim
             for transfer_id in self.candidates
             if (victim := batch.transfers.get(transfer_id)) is not None and self._may_give_way(victim, request, links, batch)
         ]
-        candidates.sort(key=lambda victim: (victim.priority, -victim.created_us, victim.id))
+        candidates.sort(key=lambda victim: (victim.spec.priority, -victim.created_us, victim.id))
         mark = batch.mark()
-        found = self._fewest(candidates, request, ask.planner, batch)
+        found = self._fewest(candidates, request, ask.spec.planner, batch)
         batch.back_to(mark)
         if found is None:
             return result
@@ -85,7 +85,7 @@ class AdmitByPreemption(Admit):
 
     def _may_give_way(self, victim: Transfer, request: Request, links: set[str], batch: Batch) -> bool:
         """Was it booked as best effort, is it less important, and does it hold anything where and when the request wants room?"""
-        if not victim.live or not can_move(victim) or not victim.best_effort or victim.priority >= request.priority:
+        if not victim.live or not can_move(victim) or not victim.spec.best_effort or victim.spec.priority >= request.priority:
             return False
         begin = max(request.not_before_us, batch.now_us + lead_of(victim, self.policy))
         until = FOREVER_US if request.deadline_us is None else request.deadline_us
@@ -133,7 +133,7 @@ class AdmitByPreemption(Admit):
     def _rebook_victim(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
         """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""
         before = summarise(victim)
-        why = f"displaced by {by.id}{f' ({by.label})' if by.label else ''}, which has priority {by.priority}"
+        why = f"displaced by {by.id}{f' ({by.spec.label})' if by.spec.label else ''}, which has priority {by.spec.priority}"
         mark = batch.mark()
         if victim.complete_by(victim.plan_from_us):  # it lost no more than the rest of its last slot
             victim.finish_us = max(segment.end_us for segment in victim.segments)

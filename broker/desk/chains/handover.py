@@ -89,7 +89,7 @@ def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
 def _hand_over(batch: Batch, ended: Transfer, successor: Transfer, policy: Policy, may_move: bool) -> bool:
     """Its predecessor has ended, or is paused, which frees the link as well. True if it moved, or waits for another one now."""
     before = summarise(successor)
-    ahead = batch.transfers.get(ended.after or "") if ended.released_us is None else None
+    ahead = batch.transfers.get(ended.spec.after or "") if ended.released_us is None else None
     if ended.actual_start_us is None and ahead is not None and ahead.live and not ahead.paused and start_signals.waits(successor):
         batch.rechain(successor, ahead.id)
         if may_move:
@@ -113,8 +113,8 @@ def _move_up(batch: Batch, successor: Transfer, policy: Policy) -> bool:
 
 def _shift_if_wanted(batch: Batch, successor: Transfer, policy: Policy, expected: bool = True) -> bool:
     notice = _notice_us(successor, policy, expected)
-    earliest = max(batch.now_us + notice, successor.not_before_us, start_signals.earliest_us(batch, successor))
-    return not traits_of(successor.planner).late and shift(batch, successor, earliest)
+    earliest = max(batch.now_us + notice, successor.spec.not_before_us, start_signals.earliest_us(batch, successor))
+    return not traits_of(successor.spec.planner).late and shift(batch, successor, earliest)
 
 
 def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:
@@ -123,9 +123,9 @@ def _notice_us(successor: Transfer, policy: Policy, expected: bool) -> int:
     """
     if successor.state is State.ACTIVE:
         return 0
-    if not expected or start_signals.kind_of(successor) == start_signals.CLOCK:
+    if not expected or start_signals.begins_by_clock(successor):
         return policy.managed_lead_us
-    return start_signals.word_us(successor.signal)
+    return start_signals.word_us(successor.spec.signal)
 
 
 def _fall_back(batch: Batch, successor: Transfer, policy: Policy) -> bool:

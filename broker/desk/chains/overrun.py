@@ -81,9 +81,11 @@ def is_early(batch: Batch, transfer: Transfer) -> bool:
 
 def delay(batch: Batch, transfer: Transfer, missing_bytes: int, policy: Policy) -> None:
     """Book what it is to carry anew, behind its predecessor. Raises Problem, and leaves it as it was, where that does not fit."""
-    plan_rest(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.not_before_us, policy)
+    plan_rest(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.spec.not_before_us, policy)
     if transfer.promised_us is not None and transfer.finish_us is not None and transfer.finish_us > transfer.promised_us:
-        transfer.reason = waiting_reason("predecessor_late", f"{transfer.after} needs longer", transfer.after, transfer.finish_us)
+        transfer.reason = waiting_reason(
+            "predecessor_late", f"{transfer.spec.after} needs longer", transfer.spec.after, transfer.finish_us
+        )
 
 
 def missing_bytes(transfer: Transfer) -> int:
@@ -107,7 +109,7 @@ def _without(followers: Sequence[Transfer], staying: set[str]) -> list[Transfer]
     out = set(staying)
     moving = []
     for one in followers:
-        if one.id in out or one.after in out:
+        if one.id in out or one.spec.after in out:
             out.add(one.id)
         else:
             moving.append(one)
@@ -156,7 +158,7 @@ def _tell(batch: Batch, moved: Sequence[Transfer], saved: Mapping[str, Transfer]
 
 
 def _would_break(stuck: Transfer) -> Problem:
-    when = "" if stuck.deadline_us is None else f" by its deadline {format_time(stuck.deadline_us)}"
+    when = "" if stuck.spec.deadline_us is None else f" by its deadline {format_time(stuck.spec.deadline_us)}"
     return Problem(
         "breaks-promises",
         f"{stuck.id} waits for this transfer and could not be done{when} any more: change or cancel it first",

@@ -2,6 +2,7 @@
 """ViFi plans transfers one after the other (RR-6205, section 3.1): where one begins as another ends, it waits for that one's signal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from broker.core.transfer import Mode
 from broker.core.units import round_up
@@ -20,10 +21,10 @@ def link_turns(planned: Sequence[Transfer], batch: Batch, margin_us: int) -> Non
     for transfer in sent:
         ahead = [one for one in sent if one is not transfer and _meet(one, transfer, batch, margin_us)]
         if len(ahead) == 1:
-            transfer.after, transfer.signal = ahead[0].id, transfer.signal or start_signals.DIRECT
+            transfer.spec = replace(transfer.spec, after=ahead[0].id, signal=start_signals.signal_of(transfer))
     for transfer in planned:
-        if transfer.after is None:
-            transfer.signal = None  # it was asked for in case
+        if transfer.spec.after is None and transfer.spec.signal is not None:
+            transfer.spec = replace(transfer.spec, signal=None)  # it was asked for in case
 
 
 def _meet(ahead: Transfer, behind: Transfer, batch: Batch, margin_us: int) -> bool:

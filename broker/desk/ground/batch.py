@@ -2,7 +2,7 @@
 """One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -126,13 +126,13 @@ class Batch:
 
     def _meet(self, transfer: Transfer) -> None:
         self.transfers[transfer.id] = transfer
-        if transfer.after is not None:
-            self._successors.setdefault(transfer.after, []).append(transfer.id)
+        if transfer.spec.after is not None:
+            self._successors.setdefault(transfer.spec.after, []).append(transfer.id)
 
     def successors(self, transfer_id: str) -> list[Transfer]:
         """Live transfers that wait for the end of this one (see `chains`), in the order in which they came."""
         found = (self.transfers.get(name) for name in dict.fromkeys(self._successors.get(transfer_id, ())))
-        return [t for t in found if t is not None and t.live and t.after == transfer_id and t.released_us is None]
+        return [t for t in found if t is not None and t.live and t.spec.after == transfer_id and t.released_us is None]
 
     # -- what commands do -------------------------------------------------------------------------------------------------
 
@@ -188,7 +188,7 @@ class Batch:
 
     def rechain(self, transfer: Transfer, after: str) -> None:
         """Let it wait for another one."""
-        transfer.after = after
+        transfer.spec = replace(transfer.spec, after=after)
         self._successors.setdefault(after, []).append(transfer.id)
 
     def move(self, transfer: Transfer, action: Action) -> None:
@@ -296,42 +296,30 @@ class Batch:
         self._events.append(Event(self.now_us, actor, action, "transfer", transfer.id, before, summarise(transfer)))
         self.noted.append((transfer.id, None if before is None else before["finish_us"]))
         if transfer.mode != Mode.RESERVE:
-            self.touched.update((transfer.source, transfer.destination))
+            self.touched.update((transfer.spec.source, transfer.spec.destination))
             # What the senders of a pair are told of each other hangs on both.
-            if transfer.after is not None and (predecessor := self.transfers.get(transfer.after)) is not None:
-                self.touched.add(predecessor.source)
-            self.touched.update(successor.source for successor in self.successors(transfer.id))
+            if transfer.spec.after is not None and (predecessor := self.transfers.get(transfer.spec.after)) is not None:
+                self.touched.add(predecessor.spec.source)
+            self.touched.update(successor.spec.source for successor in self.successors(transfer.id))
+
+
+_SHOWN_OF_SPEC = ("best_effort", "deadline_us", "rate_max_bps", "priority", "label", "project", "after")
+_SHOWN = ("reason", "bytes_done", "checksum", "hold_until_us", "released_us", "unheard_us", "assumed")
 
 
 def summarise(transfer: Transfer) -> dict[str, Any]:
     """What of a transfer events show: enough to see what changed."""
     shown: dict[str, Any] = {
         "state": str(transfer.state),
-        "volume_bytes": transfer.volume_bytes,
+        "volume_bytes": transfer.spec.volume_bytes,
         "start_us": transfer.start_us,
         "finish_us": transfer.finish_us,
         "plan_revision": transfer.plan_revision,
     }
-    for name in (
-        "best_effort",
-        "deadline_us",
-        "rate_max_bps",
-        "priority",
-        "label",
-        "project",
-        "reason",
-        "bytes_done",
-        "checksum",
-        "hold_until_us",
-        "after",
-        "released_us",
-        "unheard_us",
-        "assumed",
-    ):
-        if value := getattr(transfer, name):
-            shown[name] = value
-    if transfer.duration_us is not None:
-        shown["duration_s"] = transfer.duration_us / US_PER_S
+    for record, names in ((transfer.spec, _SHOWN_OF_SPEC), (transfer, _SHOWN)):
+        shown |= {name: value for name in names if (value := getattr(record, name))}
+    if transfer.spec.duration_us is not None:
+        shown["duration_s"] = transfer.spec.duration_us / US_PER_S
     if transfer.paused:
         shown["paused"] = True
     return shown

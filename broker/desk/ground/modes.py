@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who moves the data of a transfer (its mode), and whether the hosts can do what that asks of them."""
 
-from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any, Protocol
 
 from broker.core.request import Options
 from broker.core.transfer import Mode
+from broker.core.transfer_spec import TransferSpec
 from broker.desk.ground.capabilities import UNKNOWN
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
@@ -27,46 +26,28 @@ _ONE_PATH = {
 }
 
 
-class Asked(Protocol):
-    """The part of a request that decides on its mode."""
+def mode_of(spec: TransferSpec, asked: Mode | None, unfit: Problem | None, replica: Replica) -> Mode:
+    """The mode asked for, else `managed` when two agents can move a named file, else `reserve`. Raises Problem naming the field.
 
-    @property
-    def source(self) -> str: ...
-    @property
-    def destination(self) -> str: ...
-    @property
-    def duration_us(self) -> int | None: ...
-    @property
-    def mode(self) -> str | None: ...
-    @property
-    def payload(self) -> dict[str, Any] | None: ...
-    @property
-    def mechanism(self) -> str | None: ...
-    @property
-    def options(self) -> Options: ...
-    @property
-    def unfit(self) -> Problem | None: ...
-
-
-def mode_of(ask: Asked, replica: Replica) -> Mode:
-    """The mode asked for, else `managed` when two agents can move a named file, else `reserve`. Raises Problem naming the field."""
-    for name, node in (("source", ask.source), ("destination", ask.destination)):
+    `unfit`: why its hosts cannot do it, if that is known already.
+    """
+    for name, node in (("source", spec.source), ("destination", spec.destination)):
         if node in replica.drained:
             raise Problem.of_field(name, f"host {node!r} is drained: it finishes what it has and takes nothing new", "conflict")
-    both_hosts = ask.source in replica.hosts and ask.destination in replica.hosts
-    has_file = bool(ask.payload and ask.payload.get("path"))
-    mode = Mode(ask.mode) if ask.mode is not None else Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
+    both_hosts = spec.source in replica.hosts and spec.destination in replica.hosts
+    has_file = spec.payload is not None and spec.payload.path is not None
+    mode = asked if asked is not None else Mode.MANAGED if both_hosts and has_file else Mode.RESERVE
     if mode is Mode.RESERVE:
         return mode
-    _refuse_strangers(ask, mode, replica)
+    _refuse_strangers(spec, mode, replica)
     if mode is Mode.MANAGED and not has_file:
         raise Problem.of_field("payload.path", "a managed transfer needs the file to send, relative to the sender's served folder")
     if mode is Mode.OBSERVED:
-        _check_match(ask, replica)
-    refuse_unmanageable(mode, ask.duration_us, ask.options)
-    _check_capabilities(ask, mode, replica)
-    if ask.unfit is not None:
-        raise ask.unfit
+        _check_match(spec, replica)
+    refuse_unmanageable(mode, spec.duration_us, spec.options)
+    _check_capabilities(spec, mode, replica)
+    if unfit is not None:
+        raise unfit
     return mode
 
 
@@ -80,31 +61,31 @@ def refuse_unmanageable(mode: Mode, duration_us: int | None, options: Options) -
         raise Problem.of_field("split", _ONE_PATH[mode], "unsupported")
 
 
-def _refuse_strangers(ask: Asked, mode: Mode, replica: Replica) -> None:
+def _refuse_strangers(spec: TransferSpec, mode: Mode, replica: Replica) -> None:
     """An agent is needed where the data leaves; at the other end only where the agents move it themselves."""
-    ends = [("source", ask.source)] + ([("destination", ask.destination)] if mode is Mode.MANAGED else [])
+    ends = [("source", spec.source)] + ([("destination", spec.destination)] if mode is Mode.MANAGED else [])
     for name, node in ends:
         if node not in replica.hosts:
             article = "an" if mode is Mode.OBSERVED else "a"
             raise Problem.of_field(name, f"{article} {mode} transfer needs an enrolled host, {node!r} is none")
 
 
-def _check_match(ask: Asked, replica: Replica) -> None:
-    match: Mapping[str, Any] | None = (ask.payload or {}).get("match")
-    if not match:
+def _check_match(spec: TransferSpec, replica: Replica) -> None:
+    match = None if spec.payload is None else spec.payload.match
+    if match is None:
         detail = "an observed transfer needs to know its packets: protocol, address, source_ports, destination_ports"
         raise Problem.of_field("payload.match", detail)
-    address = match.get("address")
-    if address is None and ask.destination not in replica.hosts:
-        detail = f"{ask.destination!r} is no enrolled host whose address is known; give the IP address that the packets go to"
+    address = match.address
+    if address is None and spec.destination not in replica.hosts:
+        detail = f"{spec.destination!r} is no enrolled host whose address is known; give the IP address that the packets go to"
         raise Problem.of_field("payload.match.address", detail)
     if address is not None:
         try:
             ip_address(address)
         except ValueError:
             raise Problem.of_field("payload.match.address", f"{address!r} is no IP address") from None
-    for name in ("source_ports", "destination_ports"):
-        _check_ports(f"payload.match.{name}", match.get(name))
+    _check_ports("payload.match.source_ports", match.source_ports)
+    _check_ports("payload.match.destination_ports", match.destination_ports)
 
 
 def _check_ports(name: str, ports: str | None) -> None:
@@ -115,23 +96,25 @@ def _check_ports(name: str, ports: str | None) -> None:
         raise Problem.of_field(name, f"{ports!r}: want a port from 1 to 65535, or FIRST-LAST in that order")
 
 
-def _check_capabilities(ask: Asked, mode: Mode, replica: Replica) -> None:
+def _check_capabilities(spec: TransferSpec, mode: Mode, replica: Replica) -> None:
     """The host that sends holds the rate: its agent has said what it can."""
-    can = replica.capabilities.get(ask.source, UNKNOWN)
+    can = replica.capabilities.get(spec.source, UNKNOWN)
     if not can.carries_out(mode):
-        detail = f"the agent on {ask.source!r} carries out {', '.join(sorted(can.modes or ()))} only; a newer bwb-agent may do more"
+        detail = (
+            f"the agent on {spec.source!r} carries out {', '.join(sorted(can.modes or ()))} only; a newer bwb-agent may do more"
+        )
         raise Problem.of_field("mode", detail, "unsupported")
-    if mode is not Mode.MANAGED and ask.mechanism == _OWN_SENDER_ONLY:
+    if mode is not Mode.MANAGED and spec.mechanism == _OWN_SENDER_ONLY:
         detail = f"{_OWN_SENDER_ONLY} slows the agent's own writes, and in a {mode} transfer the agent writes nothing"
         raise Problem.of_field("mechanism", detail, "unsupported")
-    if mode is Mode.OBSERVED and ask.mechanism not in (None, _CLASSED_BY):
-        detail = f"observed packets are classed by {_CLASSED_BY}; {ask.mechanism} works on connections that the agent holds"
+    if mode is Mode.OBSERVED and spec.mechanism not in (None, _CLASSED_BY):
+        detail = f"observed packets are classed by {_CLASSED_BY}; {spec.mechanism} works on connections that the agent holds"
         raise Problem.of_field("mechanism", detail, "unsupported")
-    wanted = _CLASSED_BY if mode is Mode.OBSERVED else ask.mechanism
+    wanted = _CLASSED_BY if mode is Mode.OBSERVED else spec.mechanism
     reason = can.why_not(wanted) if wanted is not None else None
     if reason is not None:
         others = [name for name in can.available() if mode is Mode.MANAGED or name != _OWN_SENDER_ONLY]
         instead = f"; available there: {', '.join(others)}" if others and mode is not Mode.OBSERVED else ""
-        problem = Problem.of_field("mechanism", f"host {ask.source!r} cannot use {wanted}: {reason}{instead}", "unsupported")
-        problem.more |= {"host": ask.source, "reason": reason, "available": others}
+        problem = Problem.of_field("mechanism", f"host {spec.source!r} cannot use {wanted}: {reason}{instead}", "unsupported")
+        problem.more |= {"host": spec.source, "reason": reason, "available": others}
         raise problem

@@ -5,19 +5,15 @@ Until then its place in time hangs on its predecessor's: what is booked for it d
 a successor that starts by the clock keeps its own time. What moves a predecessor moves those behind it (`handover`, `overrun`).
 """
 
-from typing import Any
-
 from broker.core.transfer import Mode, State
+from broker.core.transfer_spec import OnOverrun, SignalKind, StartSignal
 from broker.core.units import US_PER_S
 from broker.desk.ground.batch import Batch
 from broker.desk.ground.problems import Problem
 from broker.store.transfers import Transfer
 
-Signal = dict[str, Any]
-
-# What is not said of a start signal (api.schemas.StartSignal shows the same defaults).
-DIRECT: Signal = {"kind": "direct", "timeout_s": None, "on_timeout": "start", "on_overrun": "delay"}
-CLOCK, BROKER = "clock", "broker"
+# What is not said of a start signal.
+DIRECT = StartSignal()
 
 # What the broker's word takes to a sender that waits for it: a transaction, and the answer to its poll. 65 to 90 ms on two busy cores.
 WORD_US = 100_000
@@ -27,40 +23,45 @@ LONGEST = 200
 MOST_SUCCESSORS = 16
 
 # A handshake is answered within a round trip; a word of the broker takes two agents' requests.
-_TIMEOUT_US = {"direct": US_PER_S // 5, "broker": 5 * US_PER_S, CLOCK: US_PER_S // 5}
+_TIMEOUT_US = {SignalKind.CLOCK: US_PER_S // 5, SignalKind.DIRECT: US_PER_S // 5, SignalKind.BROKER: 5 * US_PER_S}
 
 
-def kind_of(transfer: Transfer) -> str:
-    """clock | direct | broker."""
-    return str((transfer.signal or DIRECT)["kind"])
+def signal_of(transfer: Transfer) -> StartSignal:
+    """What was asked of its start signal, or the default."""
+    return transfer.spec.signal or DIRECT
+
+
+def begins_by_clock(transfer: Transfer) -> bool:
+    """Does it keep its own time, whatever becomes of its predecessor?"""
+    return signal_of(transfer).kind is SignalKind.CLOCK
 
 
 def is_delayed(transfer: Transfer) -> bool:
     """Does it give way to a predecessor that needs longer?"""
-    return bool((transfer.signal or DIRECT)["on_overrun"] == "delay")
+    return signal_of(transfer).on_overrun is OnOverrun.DELAY
 
 
-def word_us(signal: Signal | None) -> int:
+def word_us(signal: StartSignal | None) -> int:
     """How long after the end of its predecessor a successor can begin: handshakes go between hosts, and clocks need no word."""
-    return WORD_US if (signal or DIRECT)["kind"] == BROKER else 0
+    return WORD_US if (signal or DIRECT).kind is SignalKind.BROKER else 0
 
 
 def timeout_us(transfer: Transfer) -> int:
     """After so long without a word the signal counts as lost."""
-    signal = transfer.signal or DIRECT
-    return _TIMEOUT_US[kind_of(transfer)] if signal["timeout_s"] is None else round(signal["timeout_s"] * US_PER_S)
+    signal = signal_of(transfer)
+    return _TIMEOUT_US[signal.kind] if signal.timeout_us is None else signal.timeout_us
 
 
 def waits(transfer: Transfer) -> bool:
     """Has it not begun, nor been told that it need not wait any more?"""
-    return transfer.after is not None and transfer.released_us is None and transfer.state in (State.HELD, State.RESERVED)
+    return transfer.spec.after is not None and transfer.released_us is None and transfer.state in (State.HELD, State.RESERVED)
 
 
 def find_awaited(batch: Batch, transfer: Transfer) -> Transfer | None:
     """The predecessor that its place in time hangs on. One that is paused holds nobody up."""
-    if not waits(transfer) or kind_of(transfer) == CLOCK or transfer.after is None:
+    if not waits(transfer) or begins_by_clock(transfer) or transfer.spec.after is None:
         return None
-    predecessor = batch.transfers.get(transfer.after)
+    predecessor = batch.transfers.get(transfer.spec.after)
     return predecessor if predecessor is not None and predecessor.live and not predecessor.paused else None
 
 
@@ -73,7 +74,7 @@ def turn_us(batch: Batch, transfer: Transfer) -> int:
 def earliest_us(batch: Batch, transfer: Transfer) -> int:
     """Before that a new plan for it must not begin; 0 where nothing is to be waited for."""
     turn = turn_us(batch, transfer)
-    return turn + word_us(transfer.signal) if turn else 0
+    return turn + word_us(transfer.spec.signal) if turn else 0
 
 
 def predecessor_of(batch: Batch, after: str, mode: Mode) -> Transfer:
@@ -101,6 +102,6 @@ def predecessor_of(batch: Batch, after: str, mode: Mode) -> Transfer:
 def _length(batch: Batch, transfer: Transfer) -> int:
     """How many wait for each other up to this one."""
     number, at = 1, transfer
-    while (ahead := batch.transfers.get(at.after or "")) is not None and at.released_us is None and number <= LONGEST:
+    while (ahead := batch.transfers.get(at.spec.after or "")) is not None and at.released_us is None and number <= LONGEST:
         number, at = number + 1, ahead
     return number

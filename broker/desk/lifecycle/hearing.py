@@ -22,9 +22,9 @@ LastHeard = Callable[[str], str]  # of a host: when its agent was last heard, in
 
 def find_untold(transfer: Transfer) -> list[str]:
     """The hosts that it cannot do without whose agents have never fetched it."""
-    parts = [(transfer.source, transfer.source_told)]
+    parts = [(transfer.spec.source, transfer.source_told)]
     if transfer.mode == Mode.MANAGED:
-        parts.append((transfer.destination, transfer.destination_told))
+        parts.append((transfer.spec.destination, transfer.destination_told))
     return [host for host, told in parts if not told]
 
 
@@ -56,7 +56,7 @@ class WithdrawUnused(OneTransfer):
             return transfer
         before = summarise(transfer)
         missing = "no command was run for it" if transfer.mode == Mode.WRAPPED else "no packet of it was seen"
-        end(batch, transfer, Action.EXPIRE, waiting_reason("unused", f"{missing} on {transfer.source}", transfer.source))
+        end(batch, transfer, Action.EXPIRE, waiting_reason("unused", f"{missing} on {transfer.spec.source}", transfer.spec.source))
         batch.change(transfer, self.actor, "transfer.expired", before)
         return transfer
 
@@ -107,9 +107,9 @@ class AssumeLost(OneTransfer):
         before = summarise(transfer)
         detail = (
             f"not heard of since {format_time(transfer.unheard_us)}, long after the end of its booking "
-            f"(agent on {transfer.source}: {self.last_heard(transfer.source)}); a late report will correct this"
+            f"(agent on {transfer.spec.source}: {self.last_heard(transfer.spec.source)}); a late report will correct this"
         )
-        end(batch, transfer, Action.FAIL, waiting_reason("agents_lost", detail, transfer.source))
+        end(batch, transfer, Action.FAIL, waiting_reason("agents_lost", detail, transfer.spec.source))
         transfer.assumed = True
         batch.change(transfer, self.actor, "transfer.failed", before)
         return transfer

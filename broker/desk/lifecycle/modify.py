@@ -3,11 +3,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from broker.core.network import Network
-from broker.core.request import Options
 from broker.core.transfer import Mode, State
+from broker.core.transfer_spec import SpecPatch, TransferSpec
 from broker.core.units import MICROBITS_PER_BYTE, format_time
 from broker.desk.chains.overrun import first_in_line
 from broker.desk.ground.batch import Batch, summarise
@@ -61,7 +60,7 @@ class Replanning(OneTransfer):
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
-        return set() if transfer is None else find_plannable_links(replica, transfer)
+        return set() if transfer is None else find_plannable_links(replica, transfer.spec)
 
 
 def refuse_unheard(transfer: Transfer) -> None:
@@ -69,17 +68,13 @@ def refuse_unheard(transfer: Transfer) -> None:
     if transfer.unheard_us is not None:
         raise Problem(
             "unheard",
-            f"the agent on {transfer.source} has not been heard of this transfer since {format_time(transfer.unheard_us)} and goes on by "
+            f"the agent on {transfer.spec.source} has not been heard of this transfer since {format_time(transfer.unheard_us)} and goes on by "
             "the plan that it has: change it when it is heard again, or cancel it (what is booked stays booked until its sender knows)",
-            {"host": transfer.source, "unheard_since": format_time(transfer.unheard_us)},
+            {"host": transfer.spec.source, "unheard_since": format_time(transfer.unheard_us)},
         )
 
 
-_ABSENT: Any = object()
-_PLAIN = ("rate_max_bps", "rate_min_bps", "deadline_us", "planner", "priority", "best_effort", "label", "project", "metadata")
-_CHOOSING = ("rate_min_bps", "not_before_us", "deadline_us")  # what the choice of paths hangs on, beside the options
-_WISHES = ("priority", "not_before_us", "deadline_us")  # what a token may be limited in
-_BOOKED = ("booked_bytes", "duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
+_BOOKED = ("duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_before_us", "planner", "options")
 
 
 @dataclass(slots=True)
@@ -87,50 +82,34 @@ class Change(Replanning):
     """PATCH: only the given fields change. Whatever concerns the booking makes a new plan for what is not yet carried."""
 
     policy: Policy = field(default_factory=Policy)
-    volume_bytes: int = _ABSENT
-    duration_us: int = _ABSENT
-    rate_max_bps: int | None = _ABSENT
-    rate_min_bps: int | None = _ABSENT
-    not_before_us: int | None = _ABSENT
-    deadline_us: int | None = _ABSENT
-    priority: int = _ABSENT
-    best_effort: bool = _ABSENT
-    planner: str = _ABSENT
-    label: str | None = _ABSENT
-    project: str | None = _ABSENT
-    metadata: dict[str, Any] | None = _ABSENT
-    options: Mapping[str, Any] = field(default_factory=dict)  # fields of `Options`
+    patch: SpecPatch = field(default_factory=SpecPatch)
     account: Account = NOBODY  # of whoever asks for it
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         transfer = found.get(self.transfer_id)
         if transfer is None:
             return set()
-        given = {name: value for name in _CHOOSING if (value := getattr(self, name)) is not _ABSENT and value is not None}
-        changed = replace(transfer, options=self._options(transfer), **given)
-        return find_plannable_links(replica, transfer) | find_plannable_links(replica, changed)
-
-    def _options(self, transfer: Transfer) -> Options:
-        return replace(transfer.options, **self.options) if self.options else transfer.options
+        return find_plannable_links(replica, transfer.spec) | find_plannable_links(replica, self.patch.apply(transfer.spec))
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
         before = summarise(transfer)
         wanted = self._wanted(transfer, batch.replica.network)
-        asked = {name: value for name in _WISHES if (value := getattr(wanted, name)) != getattr(transfer, name)}
-        refuse_wish(self.account, batch.now_us, **asked)
-        booked_anew = any(getattr(wanted, name) != getattr(transfer, name) for name in _BOOKED)
+        self._refuse_wishes(transfer.spec, wanted.spec, batch.now_us)
+        booked_anew = wanted.booked_bytes != transfer.booked_bytes or any(
+            getattr(wanted.spec, name) != getattr(transfer.spec, name) for name in _BOOKED
+        )
         if booked_anew:
             refuse_unheard(transfer)
         if not booked_anew:
             pass
         elif transfer.paused:
             # There is nothing to plan until it is resumed, but what could never be planned is refused now.
-            request_rest(transfer, wanted, None, batch.now_us, max(wanted.not_before_us, batch.now_us))
+            request_rest(transfer, wanted, None, batch.now_us, max(wanted.spec.not_before_us, batch.now_us))
         else:
 
             def plan() -> None:
-                plan_rest(batch, transfer, wanted, None, wanted.not_before_us, self.policy, explain=True, account=self.account)
+                plan_rest(batch, transfer, wanted, None, wanted.spec.not_before_us, self.policy, explain=True, account=self.account)
 
             first_in_line(batch, transfer, plan, self.policy, by_will=True)
             transfer.promised_us = transfer.finish_us
@@ -138,29 +117,32 @@ class Change(Replanning):
         batch.change(transfer, self.actor, "transfer.changed", before)
         return transfer
 
-    def _wanted(self, transfer: Transfer, network: Network) -> "Wanted":
-        wanted = Wanted.of(transfer)
-        for name in _PLAIN:
-            given = getattr(self, name)
-            if given is not _ABSENT:
-                setattr(wanted, name, given)
-        if self.options:
-            wanted.options = self._options(transfer)
-        if self.not_before_us is not _ABSENT:
+    def _refuse_wishes(self, before: TransferSpec, after: TransferSpec, now_us: int) -> None:
+        """Only what changes can be more than the token may ask for."""
+        refuse_wish(
+            self.account,
+            now_us,
+            priority=after.priority if after.priority != before.priority else None,
+            not_before_us=after.not_before_us if after.not_before_us != before.not_before_us else None,
+            deadline_us=after.deadline_us if after.deadline_us != before.deadline_us else None,
+        )
+
+    def _wanted(self, transfer: Transfer, network: Network) -> Wanted:
+        before, wanted = transfer.spec, Wanted.of(transfer)
+        wanted.spec = after = self.patch.apply(before)
+        if "not_before_us" in self.patch:
             if transfer.state is State.ACTIVE:
                 raise Problem.of_field("not_before", "the transfer has begun", "conflict")
-            wanted.not_before_us = transfer.created_us if self.not_before_us is None else self.not_before_us
-        if self.volume_bytes is not _ABSENT:
-            if transfer.volume_bytes is None:
+            wanted.spec = after = replace(after, not_before_us=after.not_before_us or transfer.created_us)
+        if "volume_bytes" in self.patch:
+            if before.volume_bytes is None:
                 raise Problem.of_field("volume_bytes", "this transfer holds capacity for a time; change duration_s", "conflict")
-            if transfer.mode == Mode.MANAGED and transfer.state is State.ACTIVE and self.volume_bytes != transfer.volume_bytes:
+            if transfer.mode is Mode.MANAGED and transfer.state is State.ACTIVE and after.volume_bytes != before.volume_bytes:
                 raise Problem.of_field("volume_bytes", "the file is being sent; its size cannot change now", "conflict")
-            wanted.set_volume(self.volume_bytes, transfer, network, self.policy)
-        if self.duration_us is not _ABSENT:
-            if transfer.duration_us is None:
-                raise Problem.of_field("duration_s", "this transfer carries a volume; change volume_bytes", "conflict")
-            wanted.duration_us = self.duration_us
-        refuse_unmanageable(Mode(transfer.mode), wanted.duration_us, wanted.options)
+            wanted.book_volume(transfer, network, self.policy)
+        if "duration_us" in self.patch and before.duration_us is None:
+            raise Problem.of_field("duration_s", "this transfer carries a volume; change volume_bytes", "conflict")
+        refuse_unmanageable(transfer.mode, after.duration_us, after.options)
         return wanted
 
 
@@ -202,7 +184,7 @@ class Resume(Replanning):
         if not transfer.paused:
             return transfer
         before = summarise(transfer)
-        not_before = max(transfer.not_before_us, batch.now_us)
+        not_before = max(transfer.spec.not_before_us, batch.now_us)
         plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
         transfer.paused = False
         transfer.reason = None
@@ -222,12 +204,12 @@ class BookRest(Replanning):
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.live_transfer(batch)
-        if transfer.paused or transfer.volume_bytes is None:
+        if transfer.paused or transfer.spec.volume_bytes is None:
             return transfer
         before = summarise(transfer)
-        paths = find_routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
-        rate_max = self.achieved_bps or transfer.rate_max_bps
-        left = transfer.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
+        paths = find_routes(batch.replica.network, transfer.spec.source, transfer.spec.destination, transfer.spec.options)
+        rate_max = self.achieved_bps or transfer.spec.rate_max_bps
+        left = transfer.spec.volume_bytes - self.safe_bytes - self._carried_meanwhile(transfer, batch.now_us)
         missing = self.policy.with_margin(max(left, 1), rate_max, paths)
         why = "the transfer fell behind its booking"
         if self.achieved_bps:

@@ -112,7 +112,7 @@ class End(OneTransfer):
         if transfer.state is State.FINISHED:
             # A holding time is over when its plan is: nobody counts what was sent in it. Who counts says how much it was.
             if self.bytes_done is None:
-                transfer.bytes_done = transfer.booked_bytes if transfer.volume_bytes is None else transfer.volume_bytes
+                transfer.bytes_done = transfer.booked_bytes if transfer.spec.volume_bytes is None else transfer.spec.volume_bytes
             transfer.checksum = self.checksum
             transfer.actual_start_us = transfer.actual_start_us or transfer.start_us
         transfer.actual_finish_us = self.at_us or batch.now_us

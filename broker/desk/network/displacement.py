@@ -169,10 +169,10 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
         transfer.reason = _late(transfer, why, link_id) if broken else None
     return Outcome(
         transfer.id,
-        transfer.label,
-        transfer.source,
-        transfer.destination,
-        transfer.priority,
+        transfer.spec.label,
+        transfer.spec.source,
+        transfer.spec.destination,
+        transfer.spec.priority,
         transfer.state,
         link_id,
         promised,
@@ -193,7 +193,7 @@ def _late(transfer: Transfer, why: str, link_id: str) -> dict[str, Any]:
 
 def _importance(transfer: Transfer) -> tuple[bool, int, bool, int, str]:
     """Sorts the most important first."""
-    return _is_over(transfer), -transfer.priority, transfer.best_effort, transfer.created_us, transfer.id
+    return _is_over(transfer), -transfer.spec.priority, transfer.spec.best_effort, transfer.created_us, transfer.id
 
 
 def _is_over(transfer: Transfer) -> bool:

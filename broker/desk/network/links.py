@@ -194,7 +194,7 @@ async def find_live_transfers(connection: AsyncConnection, link_ids: Sequence[st
     """Live transfers with something still booked on any of the links, locked; the most important first, then the oldest."""
     ids = await bookings.transfers_on(connection, link_ids, now_us)
     found = (await transfers.get_many(connection, ids, lock=True)).values()
-    return sorted((t for t in found if t.live), key=lambda t: (-t.priority, t.created_us, t.id))
+    return sorted((t for t in found if t.live), key=lambda t: (-t.spec.priority, t.created_us, t.id))
 
 
 async def change_one(

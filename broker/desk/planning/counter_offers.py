@@ -6,12 +6,13 @@ would be booked now; so each offer is made for the end of that time, brought bac
 again, at both ends of that time, before it is shown.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from broker.core.plan import Plan
 from broker.core.request import Request
+from broker.core.transfer_spec import TransferSpec
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.ground.batch import Batch, NotLocked
 from broker.desk.ground.problems import Problem
@@ -26,25 +27,21 @@ _COST_OF_A_SOLVER = 16
 
 _OMITTED = "the time for looking for offers was used up: ask again alone, by POST /v1/quotes, or with fewer paths"
 
-Changes = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """What was asked, so that it can be asked again with something else in it.
 
-    `again(changes, now_us)` is the planning request that makes; it raises Problem where it makes none. The changes are named like the
-    fields of `Ask`.
+    `again(spec, now_us)` is the planning request that an altered `spec` makes; it raises Problem where it makes none.
     """
 
-    volume_bytes: int | None
-    deadline_us: int | None
-    again: Callable[[Changes, int], Request]
+    spec: TransferSpec
+    again: Callable[[TransferSpec, int], Request]
 
 
 class _Offer(NamedTuple):
     kind: str
-    changes: Changes
+    spec: TransferSpec  # that would be admitted
     shown: dict[str, Any]
     detail: str
 
@@ -86,9 +83,9 @@ class _Bargain:
         self._planner = planner
         self._request = request
         self._batch = batch
-        self._question = question
+        self._asked, self._again = question.spec, question.again
         self._now_us = batch.now_us
-        span = 0 if question.deadline_us is None else question.deadline_us - batch.now_us
+        span = 0 if question.spec.deadline_us is None else question.spec.deadline_us - batch.now_us
         self._until_us = batch.now_us + min(max(span // 100, _SHORTEST_US), _LONGEST_US)
 
     def offers(self) -> Iterator[dict[str, Any]]:
@@ -98,11 +95,11 @@ class _Bargain:
             detail = f"without a deadline it would finish at {finish}"
             yield {"kind": "earliest_finish", "finish": finish, "detail": detail, "valid_until": until}
         for offer in self._translate_offers():
-            if all(self._is_admitted(offer.changes, at) for at in (self._now_us, self._until_us)):
+            if all(self._is_admitted(offer.spec, at) for at in (self._now_us, self._until_us)):
                 yield {"kind": offer.kind, **offer.shown, "detail": offer.detail, "valid_until": until}
 
     def _find_finish_without_deadline(self) -> str | None:
-        plan = self._plan({"deadline_us": None}, self._now_us)
+        plan = self._plan(replace(self._asked, deadline_us=None), self._now_us)
         return None if plan is None else format_time(plan.finish_us)
 
     def _translate_offers(self) -> Iterator[_Offer]:
@@ -113,24 +110,25 @@ class _Bargain:
         found = self._counter_offer(late)
         if found.earliest_finish_us is not None and found.earliest_finish_us <= MAX_TIME_US:
             deadline = format_time(found.earliest_finish_us)
-            changes: dict[str, Any] = {"deadline_us": found.earliest_finish_us}
-            yield _Offer("smallest_deadline", changes, {"deadline": deadline}, f"the same request with the deadline {deadline}")
+            asked = replace(self._asked, deadline_us=found.earliest_finish_us)
+            yield _Offer("smallest_deadline", asked, {"deadline": deadline}, f"the same request with the deadline {deadline}")
         if found.largest_volume_bytes is not None and (volume := self._volume(found.largest_volume_bytes)):
             detail = f"{volume} bytes by the deadline that was asked"
-            yield _Offer("largest_volume", {"volume_bytes": volume}, {"volume_bytes": volume}, detail)
+            yield _Offer("largest_volume", replace(self._asked, volume_bytes=volume), {"volume_bytes": volume}, detail)
         if found.smallest_rate_max_bps is not None and (rate := self._rate_max(late, found.smallest_rate_max_bps)):
-            yield _Offer("smallest_rate", {"rate_max_bps": rate}, {"rate_max_bps": rate}, f"the same at up to {rate} bit/s")
+            asked = replace(self._asked, rate_max_bps=rate)
+            yield _Offer("smallest_rate", asked, {"rate_max_bps": rate}, f"the same at up to {rate} bit/s")
         if (rate := found.largest_rate_min_bps) is not None:
-            changes = {"rate_min_bps": rate or None}
-            yield _Offer("largest_rate_min", changes, changes, f"the same at no less than {rate} bit/s")
+            asked = replace(self._asked, rate_min_bps=rate or None)
+            yield _Offer("largest_rate_min", asked, {"rate_min_bps": rate or None}, f"the same at no less than {rate} bit/s")
         if found.longest_duration_us is not None and (seconds := found.longest_duration_us // US_PER_S):
-            changes = {"duration_us": seconds * US_PER_S}
-            yield _Offer("longest_duration", changes, {"duration_s": seconds}, f"the same for {seconds} s")
+            asked = replace(self._asked, duration_us=seconds * US_PER_S)
+            yield _Offer("longest_duration", asked, {"duration_s": seconds}, f"the same for {seconds} s")
 
     def _late(self) -> Request | None:
         """The request as it would be at the end of the time that offers hold; None when its own deadline comes first."""
         try:
-            late = self._question.again({"deadline_us": None}, self._until_us)
+            late = self._again(replace(self._asked, deadline_us=None), self._until_us)
         except Problem:
             return None
         deadline = self._request.deadline_us
@@ -143,7 +141,7 @@ class _Bargain:
 
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""
-        low, high = 0, self._question.volume_bytes or 0
+        low, high = 0, self._asked.volume_bytes or 0
         if booked_bytes < high and self._booked_for(booked_bytes) == booked_bytes:
             return booked_bytes
         while low < high:
@@ -154,7 +152,7 @@ class _Bargain:
     def _booked_for(self, volume_bytes: int) -> int:
         """What is still to be booked for so large a volume; nothing where that is carried already."""
         try:
-            return self._question.again({"volume_bytes": volume_bytes}, self._until_us).volume_bytes or 0
+            return self._again(replace(self._asked, volume_bytes=volume_bytes), self._until_us).volume_bytes or 0
         except Problem:
             return 0
 
@@ -162,7 +160,7 @@ class _Bargain:
         """The smallest rate that will do: the margin of a managed transfer grows with the rate that is asked, and so does what is booked."""
         for _ in range(4):
             try:
-                again = self._question.again({"rate_max_bps": rate_bps}, self._until_us)
+                again = self._again(replace(self._asked, rate_max_bps=rate_bps), self._until_us)
             except Problem:
                 return None
             if again.volume_bytes == late.volume_bytes:
@@ -174,12 +172,12 @@ class _Bargain:
             rate_bps = max(rate_bps, larger)
         return rate_bps
 
-    def _is_admitted(self, changes: Changes, now_us: int) -> bool:
-        return self._plan(changes, now_us) is not None
+    def _is_admitted(self, spec: TransferSpec, now_us: int) -> bool:
+        return self._plan(spec, now_us) is not None
 
-    def _plan(self, changes: Changes, now_us: int) -> Plan | None:
+    def _plan(self, spec: TransferSpec, now_us: int) -> Plan | None:
         try:
-            request = self._question.again(changes, now_us)
+            request = self._again(spec, now_us)
         except Problem:
             return None
         if self._batch.spent():

@@ -10,6 +10,7 @@ from broker.core.network import Network, Route
 from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Options, Request
 from broker.core.segments import coalesced
+from broker.core.transfer_spec import TransferSpec
 from broker.core.units import MAX_TIME_US
 from broker.desk.ground.batch import Batch, Heavy
 from broker.desk.ground.problems import Problem
@@ -152,6 +153,25 @@ def find_routes(network: Network, source: str, destination: str, options: Option
     if options.path is None:
         return network.routes(source, destination, options.paths)
     return (network.along(options.path),) if all(link_id in network.links for link_id in options.path) else ()
+
+
+def make_planner_request(
+    transfer_id: str, spec: TransferSpec, booked_bytes: int | None, not_before_us: int, *, duration_us: int | None
+) -> Request:
+    """What a planner is asked for a transfer: `booked_bytes` or `duration_us` of it (margin included, or what is left), from `not_before_us`."""
+    return Request(
+        transfer_id,
+        spec.source,
+        spec.destination,
+        booked_bytes,
+        not_before_us,
+        spec.rate_max_bps,
+        spec.rate_min_bps,
+        spec.deadline_us,
+        duration_us,
+        spec.priority,
+        spec.options,
+    )
 
 
 def find_routed_links(

@@ -7,8 +7,9 @@ from typing import Any
 
 from broker.core.network import Network
 from broker.core.plan import Plan
-from broker.core.request import Options, Request
+from broker.core.request import Request
 from broker.core.transfer import Mode, State
+from broker.core.transfer_spec import TransferSpec
 from broker.core.units import US_PER_S, format_time
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
@@ -16,8 +17,8 @@ from broker.desk.ground.limits import NOBODY, Account, refuse_rest
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.planning.counter_offers import Changes, Question
-from broker.desk.planning.plan import find_booking_planner, find_routed_links, find_routes, plan_or_refuse
+from broker.desk.planning.counter_offers import Question
+from broker.desk.planning.plan import find_booking_planner, find_routed_links, find_routes, make_planner_request, plan_or_refuse
 from broker.planners import REPLANNER
 from broker.store.transfers import Transfer
 
@@ -26,49 +27,29 @@ from broker.store.transfers import Transfer
 class Wanted:
     """What a changed transfer shall be; a refused change leaves the transfer itself untouched."""
 
-    volume_bytes: int | None
-    duration_us: int | None
+    spec: TransferSpec
     booked_bytes: int
-    rate_max_bps: int | None
-    rate_min_bps: int | None
-    not_before_us: int
-    deadline_us: int | None
-    planner: str
-    priority: int
-    best_effort: bool
-    options: Options
-    label: str | None
-    project: str | None
-    metadata: dict[str, Any] | None
 
     @classmethod
     def of(cls, transfer: Transfer) -> "Wanted":
-        return cls(*(getattr(transfer, name) for name in cls.__slots__))
+        return cls(transfer.spec, transfer.booked_bytes)
 
     def give_to(self, transfer: Transfer) -> None:
-        for name in self.__slots__:
-            setattr(transfer, name, getattr(self, name))
+        transfer.spec, transfer.booked_bytes = self.spec, self.booked_bytes
 
-    def set_volume(self, volume_bytes: int, transfer: Transfer, network: Network, policy: Policy) -> None:
-        """And what is to be booked for it."""
-        self.volume_bytes = self.booked_bytes = volume_bytes
-        if transfer.mode != Mode.RESERVE:
-            paths = find_routes(network, transfer.source, transfer.destination, self.options)
-            self.booked_bytes = policy.with_margin(volume_bytes, self.rate_max_bps, paths)
+    def book_volume(self, transfer: Transfer, network: Network, policy: Policy) -> None:
+        """Set what is to be booked for its volume."""
+        assert self.spec.volume_bytes is not None
+        self.booked_bytes = self.spec.volume_bytes
+        if transfer.mode is not Mode.RESERVE:
+            paths = find_routes(network, self.spec.source, self.spec.destination, self.spec.options)
+            self.booked_bytes = policy.with_margin(self.spec.volume_bytes, self.spec.rate_max_bps, paths)
 
 
-def find_plannable_links(replica: Replica, transfer: Transfer) -> set[str]:
+def find_plannable_links(replica: Replica, spec: TransferSpec) -> set[str]:
     """Every link that a new plan for the transfer may book."""
-    not_before = max(transfer.not_before_us, replica.looked_us)
-    return find_routed_links(
-        replica,
-        transfer.source,
-        transfer.destination,
-        transfer.options,
-        transfer.rate_min_bps,
-        not_before,
-        transfer.deadline_us,
-    )
+    not_before = max(spec.not_before_us, replica.looked_us)
+    return find_routed_links(replica, spec.source, spec.destination, spec.options, spec.rate_min_bps, not_before, spec.deadline_us)
 
 
 def book_rest(
@@ -80,29 +61,35 @@ def book_rest(
     """
     wanted = Wanted.of(transfer)
     # What is left goes as early as it can, whatever planner was wanted: a fixed rate may be free for so long only much later.
-    wanted.planner = REPLANNER
+    wanted.spec = replace(transfer.spec, planner=REPLANNER)
     if ceiling_bps:
-        paths = find_routes(batch.replica.network, transfer.source, transfer.destination, transfer.options)
-        ceiling_bps = max([ceiling_bps, *(route.channel_bps for route in paths)])
-        wanted.rate_max_bps = min(wanted.rate_max_bps or ceiling_bps, ceiling_bps)
-        if wanted.rate_min_bps is not None:
-            wanted.rate_min_bps = min(wanted.rate_min_bps, wanted.rate_max_bps)
-    not_before = max(transfer.not_before_us, batch.now_us)
+        wanted.spec = _capped(wanted.spec, ceiling_bps, batch.replica.network)
+    not_before = max(transfer.spec.not_before_us, batch.now_us)
     mark = batch.mark()
     try:
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
         transfer.reason = waiting_reason(code, why)
     except Problem:
         batch.back_to(mark)
-        if transfer.deadline_us is None:
+        missed = transfer.spec.deadline_us
+        if missed is None:
             raise
-        missed = transfer.deadline_us
-        wanted.deadline_us = None
+        wanted.spec = replace(wanted.spec, deadline_us=None)
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
-        transfer.deadline_us = None
+        transfer.spec = replace(transfer.spec, deadline_us=None)
         transfer.reason = waiting_reason(
             "promise_broken", f"{why}; the deadline {format_time(missed)} cannot be kept", until_us=transfer.finish_us
         )
+
+
+def _capped(spec: TransferSpec, ceiling_bps: int, network: Network) -> TransferSpec:
+    """`spec` at no more than the ceiling, or one channel where that is more."""
+    ceiling_bps = max(
+        [ceiling_bps, *(route.channel_bps for route in find_routes(network, spec.source, spec.destination, spec.options))]
+    )
+    rate_max = min(spec.rate_max_bps or ceiling_bps, ceiling_bps)
+    rate_min = None if spec.rate_min_bps is None else min(spec.rate_min_bps, rate_max)
+    return replace(spec, rate_max_bps=rate_max, rate_min_bps=rate_min)
 
 
 def plan_rest(
@@ -133,11 +120,13 @@ def plan_rest(
     rest.cut_to(kept, cut)
     request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))
     question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
-    plan: Plan = plan_or_refuse(request, wanted.planner, batch, question)
-    refuse_rest(account, batch, transfer, wanted.booked_bytes if wanted.duration_us is None else plan.volume_bytes, plan.finish_us)
+    plan: Plan = plan_or_refuse(request, wanted.spec.planner, batch, question)
+    refuse_rest(
+        account, batch, transfer, wanted.booked_bytes if wanted.spec.duration_us is None else plan.volume_bytes, plan.finish_us
+    )
     batch.book(transfer.id, plan.segments)
     carried = rest.carried_bytes
-    if wanted.duration_us is not None:
+    if wanted.spec.duration_us is not None:
         wanted.booked_bytes = transfer.booked_bytes = carried + plan.volume_bytes
     elif remaining is not None:
         carried = wanted.booked_bytes - remaining
@@ -161,28 +150,19 @@ def lead_of(transfer: Transfer, policy: Policy) -> int:
 def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
     """The planning request for what is not carried by the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
     held = 0
-    if wanted.duration_us is not None:
+    duration = wanted.spec.duration_us
+    if duration is not None:
         held = transfer.held_by(cut_us)
-        if held >= wanted.duration_us:
+        if held >= duration:
             raise Problem.of_field("duration_s", f"{held / US_PER_S} s of it are over already", "conflict")
     else:
         if remaining is None:
             remaining = wanted.booked_bytes - transfer.carried_by(cut_us)
         if remaining <= 0:
             raise Problem.of_field("volume_bytes", f"{wanted.booked_bytes - remaining} bytes are carried already", "conflict")
-    find_booking_planner(wanted.planner)
-    request = Request(
-        id=transfer.id,
-        source=transfer.source,
-        destination=transfer.destination,
-        volume_bytes=remaining,
-        not_before_us=not_before_us,
-        rate_max_bps=wanted.rate_max_bps,
-        rate_min_bps=wanted.rate_min_bps,
-        deadline_us=wanted.deadline_us,
-        duration_us=None if wanted.duration_us is None else wanted.duration_us - held,
-        priority=wanted.priority,
-        options=wanted.options,
+    find_booking_planner(wanted.spec.planner)
+    request = make_planner_request(
+        transfer.id, wanted.spec, remaining, not_before_us, duration_us=None if duration is None else duration - held
     )
     for problem in request.problems():
         raise Problem.of_field(problem.field, problem.detail)
@@ -190,16 +170,14 @@ def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_
 
 
 def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: int, policy: Policy) -> Question:
-    def again(changes: Changes, now_us: int) -> Request:
-        altered = replace(wanted)
-        for name, value in changes.items():
-            setattr(altered, name, value)
-        if "volume_bytes" in changes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
-            altered.set_volume(changes["volume_bytes"], transfer, batch.replica.network, policy)
+    def again(spec: TransferSpec, now_us: int) -> Request:
+        altered = replace(wanted, spec=spec)
+        if spec.volume_bytes != wanted.spec.volume_bytes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
+            altered.book_volume(transfer, batch.replica.network, policy)
         cut = now_us + lead_of(transfer, policy)
         return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
 
-    return Question(wanted.volume_bytes, wanted.deadline_us, again)
+    return Question(wanted.spec, again)
 
 
 def waiting_reason(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:
@@ -210,4 +188,4 @@ def waiting_reason(code: str, detail: str, limited_by: str | None = None, until_
 def describe_promise(transfer: Transfer) -> dict[str, Any]:
     """A transfer in an answer that says which promises would break."""
     finish = format_time(transfer.finish_us) if transfer.finish_us is not None else None
-    return {"id": transfer.id, "label": transfer.label, "priority": transfer.priority, "finish": finish}
+    return {"id": transfer.id, "label": transfer.spec.label, "priority": transfer.spec.priority, "finish": finish}

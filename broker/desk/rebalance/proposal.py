@@ -132,11 +132,11 @@ def find_movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> 
         return "paused"
     if transfer.unheard_us is not None:
         return "is unheard"
-    if transfer.after is not None and transfer.released_us is None:
+    if transfer.spec.after is not None and transfer.released_us is None:
         return IN_A_CHAIN
-    if transfer.duration_us is not None:
+    if transfer.spec.duration_us is not None:
         return "a holding time (class 2)"
-    if transfer.options.path is not None:
+    if transfer.spec.options.path is not None:
         return "its path was asked for"
     if managed and transfer.state is State.ACTIVE:
         return "its agents have begun"
@@ -153,22 +153,22 @@ def find_movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> 
         return "ends too soon"
     if managed and transfer.start_us < cut:
         return "its agents are about to begin"
-    promise = min((at for at in (transfer.deadline_us, transfer.promised_us) if at is not None), default=transfer.finish_us)
+    promise = min((at for at in (transfer.spec.deadline_us, transfer.promised_us) if at is not None), default=transfer.finish_us)
     request = Request(
         id=transfer.id,
-        source=transfer.source,
-        destination=transfer.destination,
+        source=transfer.spec.source,
+        destination=transfer.spec.destination,
         volume_bytes=remaining,
-        not_before_us=max(transfer.not_before_us, cut),
-        rate_max_bps=transfer.rate_max_bps,
-        rate_min_bps=transfer.rate_min_bps,
+        not_before_us=max(transfer.spec.not_before_us, cut),
+        rate_max_bps=transfer.spec.rate_max_bps,
+        rate_min_bps=transfer.spec.rate_min_bps,
         deadline_us=max(promise, transfer.finish_us),  # later would break the promise, or break it worse
-        priority=transfer.priority,
-        options=transfer.options,
+        priority=transfer.spec.priority,
+        options=transfer.spec.options,
     )
     if any(request.problems()):
         return "its rest cannot be asked for anew"
-    return Movable(request, cut, ahead, transfer.start_us, transfer.finish_us, promise, transfer.label, managed)
+    return Movable(request, cut, ahead, transfer.start_us, transfer.finish_us, promise, transfer.spec.label, managed)
 
 
 def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:

@@ -74,7 +74,7 @@ class PullForward(Unkeyed):
             link_id
             for name in self.ids
             if (transfer := found.get(name)) is not None
-            for link_id in find_plannable_links(replica, transfer)
+            for link_id in find_plannable_links(replica, transfer.spec)
         }
 
     def decide(self, batch: Batch) -> Pulled:
@@ -85,7 +85,7 @@ class PullForward(Unkeyed):
         return Pulled(pulled, frozenset(find_freed_links(batch.journal.done[first:])))
 
     def _waits(self, transfer: Transfer, now_us: int) -> bool:
-        if not can_move(transfer) or not traits_of(transfer.planner).eager:
+        if not can_move(transfer) or not traits_of(transfer.spec.planner).eager:
             return False
         if self.begun and transfer.state is State.ACTIVE:
             return True
@@ -96,7 +96,7 @@ class PullForward(Unkeyed):
         """Plan anew; True if it finishes earlier, else everything is as it was."""
         before, shown, mark = copy(transfer), summarise(transfer), batch.mark()
         try:
-            not_before = max(transfer.not_before_us, batch.now_us)
+            not_before = max(transfer.spec.not_before_us, batch.now_us)
             if transfer.state is State.RESERVED:
                 not_before = max(not_before, batch.now_us + notice_us(transfer, self.policy))
             plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy)

@@ -40,7 +40,7 @@ class Chosen:
 
     def __contains__(self, transfer: Transfer) -> bool:
         return (
-            (self.project is None or transfer.project == self.project)
+            (self.project is None or transfer.spec.project == self.project)
             and (not self.links or bool(self.links & transfer.links()))
             and (not self.transfers or transfer.id in self.transfers)
         )
@@ -60,7 +60,7 @@ async def read_snapshot(connection: AsyncConnection, now_us: int, cut_us: int, c
     found: list[Movable] = []
     kept: dict[str, int] = {}
     unfinished = await transfers.unfinished(connection)
-    awaited = {transfer.after for transfer in unfinished if transfer.released_us is None}
+    awaited = {transfer.spec.after for transfer in unfinished if transfer.released_us is None}
     for transfer in unfinished:
         if transfer not in chosen:
             continue

@@ -42,7 +42,7 @@ async def lock(
     seen = await transfers.get_many(connection, chain.behind) if named else {}
     wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
     for transfer_id in chain.behind - named:
-        wanted |= find_plannable_links(replica, seen[transfer_id])
+        wanted |= find_plannable_links(replica, seen[transfer_id].spec)
     for command in commands:
         wanted |= command.links(replica, seen)
     if every_link:

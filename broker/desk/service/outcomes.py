@@ -57,7 +57,7 @@ def count_refusals(decided: Sequence[tuple[Command[Any], Any]]) -> Counter[tuple
         results = [outcome] * len(command.asks) if isinstance(outcome, Problem) else outcome
         if isinstance(results, list):
             counted.update(
-                (ask.planner if ask.planner in PLANNERS else "unknown", result.code)
+                (ask.spec.planner if ask.spec.planner in PLANNERS else "unknown", result.code)
                 for ask, result, before in zip(command.asks, results, command.decided or repeat(None), strict=False)
                 if before is None and isinstance(result, Problem)
             )

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a caller asks of one transfer, spelled once: admission, the stored record, changes and re-planning embed it.
+
+A new field of a transfer is a field here, a column of the same name (store/tables.py), and its form in REST (api/schemas.py, which
+docs/code.md names the recipe for). tests/api/test_transfer_fields.py fails where one of them is forgotten.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options
+from broker.core.units import US_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class FlowMatch:
+    """The packets of an observed transfer, as its source host sends them. Ports are "5001" or "5001-5010"; None: all.
+
+    `address`: None is that of the destination host's agent.
+    """
+
+    protocol: str = "tcp"
+    address: str | None = None
+    source_ports: str | None = None
+    destination_ports: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a managed transfer moves (`path`), or which packets an observed one consists of (`match`)."""
+
+    path: str | None = None
+    destination_path: str | None = None
+    overwrite: bool = False
+    verify: bool = True
+    match: FlowMatch | None = None
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "Payload":
+        """Of the JSON that the API takes and the database keeps."""
+        match = document.get("match")
+        return cls(**{**document, "match": None if match is None else FlowMatch(**match)})
+
+
+class SignalKind(StrEnum):
+    """On what a successor starts."""
+
+    CLOCK = "clock"  # the booked time
+    DIRECT = "direct"  # a handshake with the predecessor's sender
+    BROKER = "broker"  # a word of the broker
+
+
+class OnTimeout(StrEnum):
+    """What a successor does when its signal does not come."""
+
+    START = "start"
+    CANCEL = "cancel"
+
+
+class OnOverrun(StrEnum):
+    """What happens where a predecessor needs longer."""
+
+    DELAY = "delay"  # it holds its successor up
+    FALLBACK = "fallback"  # it goes on at its fallback rate
+
+
+@dataclass(frozen=True, slots=True)
+class StartSignal:
+    """On what a successor starts, and what happens when the signal does not come (RR-6205, section 2.2)."""
+
+    kind: SignalKind = SignalKind.DIRECT
+    timeout_us: int | None = None
+    on_timeout: OnTimeout = OnTimeout.START
+    on_overrun: OnOverrun = OnOverrun.DELAY
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> "StartSignal":
+        """Of the JSON that the API takes and the database keeps."""
+        timeout_s = document.get("timeout_s")
+        return cls(
+            SignalKind(document["kind"]),
+            None if timeout_s is None else round(timeout_s * US_PER_S),
+            OnTimeout(document["on_timeout"]),
+            OnOverrun(document["on_overrun"]),
+        )
+
+    def document(self) -> dict[str, str | float | None]:
+        """The JSON that `parse` takes."""
+        return {
+            "kind": self.kind,
+            "timeout_s": None if self.timeout_us is None else self.timeout_us / US_PER_S,
+            "on_timeout": self.on_timeout,
+            "on_overrun": self.on_overrun,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSpec:
+    """Move `volume_bytes` from `source` to `destination`, or hold capacity there for `duration_us`.
+
+    The database has a column of the same name for each field; REST flattens `options`, and shows times as RFC 3339 and durations in
+    seconds (api/transfer_fields.py).
+    """
+
+    source: str
+    destination: str
+    volume_bytes: int | None = None
+    duration_us: int | None = None
+    rate_max_bps: int | None = None
+    rate_min_bps: int | None = None
+    not_before_us: int = 0  # 0: as early as can be; what is admitted has a time
+    deadline_us: int | None = None
+    priority: int = 0
+    best_effort: bool = False
+    planner: str = DEFAULT_PLANNER
+    project: str | None = None
+    label: str | None = None
+    payload: Payload | None = None
+    mechanism: str | None = None
+    after: str | None = None
+    signal: StartSignal | None = None
+    metadata: Mapping[str, Any] | None = None  # the caller's own; nobody else looks into it
+    options: Options = NO_OPTIONS
+
+
+OPTION_FIELDS = frozenset(option.name for option in fields(Options))
+SPEC_FIELDS = frozenset(said.name for said in fields(TransferSpec)) - {"options"} | OPTION_FIELDS
+# Whose data it is, and how hosts carry it out, is said once.
+FIXED_FIELDS = frozenset({"source", "destination", "payload", "mechanism", "after", "signal"})
+
+
+@dataclass(frozen=True, slots=True)
+class SpecPatch:
+    """New values of some fields of a spec and of its options, by name. What is not named stays as it is."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def apply(self, spec: TransferSpec) -> TransferSpec:
+        """`spec` with the new values."""
+        of_options = {name: value for name, value in self.values.items() if name in OPTION_FIELDS}
+        of_spec = {name: value for name, value in self.values.items() if name not in OPTION_FIELDS}
+        return replace(spec, **of_spec, options=replace(spec.options, **of_options) if of_options else spec.options)
