@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deps holds the import rules, with their reasons. It has no code.
+// Package deps holds rules of this module as tests: imports with their reasons, comments, the map. It has no code.
 package deps
 
 import (

@@ -7,7 +7,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,31 @@ func TestExportedDefinitionsAreDocumented(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// README.md is the map: it names every package, and nothing that is not there.
+func TestTheMapNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, match := range regexp.MustCompile(`internal/(\w+)`).FindAllSubmatch(text, -1) {
+		named[string(match[1])] = true
+	}
+	packages, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		if !named[p.Name()] {
+			t.Errorf("internal/%s is not in README.md", p.Name())
+		}
+		delete(named, p.Name())
+	}
+	for name := range named {
+		t.Errorf("README.md names internal/%s, which does not exist", name)
 	}
 }
 

@@ -20,23 +20,22 @@ type Tolerances struct {
 	GiveBack int64
 }
 
-// The accounts have one law and two sets of tolerances, because the loops around them differ: a Pacer decides on every
-// write before it is made, an outer loop looks at what others have sent every 40 ms.
-var (
-	// Writer is for a sender that asks before each write, and so is never ahead. With the kernel's own pacing error (about
-	// 0.2 %, measured) 1/200 stays under the promised 1 %.
-	Writer = Tolerances{CatchUp: CatchUp, UseMargin: true}
-	// Outer is for a loop around connections that another process writes to. Commands are all late by the time in which they
-	// start, many of them on one link, and the packets of those that are silent come on top: so they catch up by 0.1 % only,
-	// and what is booked beyond the volume makes up for it. The loop wakes up some milliseconds late, and must not send by the
-	// old rate when the link has become smaller. The kernel does not pace the first ten packets of a connection; over any
-	// 200 ms they must not show.
-	Outer = Tolerances{CatchUp: 1000, Narrow: 8_000, GiveBack: 150_000}
-)
-
-// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) a Writer may go that is behind by more than half of what its
-// booking can spare.
+// CatchUp is how much faster than booked (1/CatchUp = 0.5 %) the agent's own sender may go. With the kernel's own pacing error
+// (about 0.2 %, measured) this stays under the promised 1 %.
 const CatchUp = 200
+
+// The account has one law and two sets of tolerances, because the loops around it differ: a Pacer decides on each write before
+// it is made, an outer loop finds out up to 40 ms later what others have sent.
+var (
+	// WriterTolerances are for a sender that asks before each write, and so is never ahead.
+	WriterTolerances = Tolerances{CatchUp: CatchUp, UseMargin: true}
+	// OuterTolerances are for a loop around connections that another process writes to. They allow 0.1 %: commands are all late
+	// by the time in which they start, many of them on one link, and the packets of those that are silent come on top; what is
+	// booked beyond the volume makes up for the rest. Steps are kept away from, because the loop wakes up some milliseconds late
+	// and must not send by the old rate when the link has become smaller. The first ten packets of a connection, which the
+	// kernel does not pace, are given back so that they do not show over any 200 ms.
+	OuterTolerances = Tolerances{CatchUp: 1000, Narrow: 8_000, GiveBack: 150_000}
+)
 
 // Account compares what was sent with what is booked. It is not safe for concurrent use.
 type Account struct {

@@ -24,7 +24,7 @@ func TestTheAccountIsRight(t *testing.T) {
 			peak = max(peak, segments[len(segments)-1].RateBps)
 		}
 		plan := schedule.New(segments)
-		account := NewAccount(0, plan, 1_000, 0, 0, Outer)
+		account := NewAccount(0, plan, 1_000, 0, 0, OuterTolerances)
 		late := rapid.Int64Range(0, 400_000).Draw(t, "late")
 		burst := rapid.Int64Range(0, 20_000).Draw(t, "burst")
 		off := rapid.Float64Range(-0.003, 0.003).Draw(t, "error of the kernel")
@@ -36,7 +36,7 @@ func TestTheAccountIsRight(t *testing.T) {
 			if rate > booked+booked/100 {
 				t.Fatalf("%d where %d is booked", rate, booked)
 			}
-			if next := plan.RateAt(now + Outer.Narrow); rate > next+next/100 {
+			if next := plan.RateAt(now + OuterTolerances.Narrow); rate > next+next/100 {
 				t.Fatalf("%d just before %d", rate, next)
 			}
 			if now < plan.Begin()+late {
@@ -62,7 +62,7 @@ func TestTheAccountIsRight(t *testing.T) {
 func TestWhoIsAheadGivesItBackWithin200Milliseconds(t *testing.T) {
 	const rate = 4_000_000
 	plan := schedule.New([]schedule.Segment{{Begin: 0, End: 10_000_000, RateBps: rate}})
-	account := NewAccount(0, plan, 0, 0, 0, Outer)
+	account := NewAccount(0, plan, 0, 0, 0, OuterTolerances)
 	sent := int64(14_480) // ten packets that nobody paced
 	for now := int64(5_000); now < 205_000; now += 10_000 {
 		sent += schedule.Volume(account.Rate(now, sent), 10_000)

@@ -24,9 +24,9 @@ func Burst(segment, roundTrip int64, roundTripLog int) int64 {
 	return burst
 }
 
-// Train is by how much earlier still, in µs, a connection must be slowed down before a step: the packets for which the
+// TrainTime is by how much earlier still, in µs, a connection must be slowed down before a step: the packets for which the
 // kernel has set its timer leave all the same. lowest is the lowest booked rate in bit/s.
-func Train(lowest int64) int64 {
+func TrainTime(lowest int64) int64 {
 	const most = 50_000
 	return min(schedule.Duration(lowest, 2*Ethernet), most)
 }

@@ -16,15 +16,15 @@ type Sampling struct {
 	Best bool
 }
 
-// One law, and two ways to take samples, because pauses mean different things.
+// The meter has one law and two ways to take samples, because pauses mean different things.
 var (
-	// OfWriter is for a sender that always has something to send: a pause is the machine's or the network's. The best window counts, not
-	// the mean: a sender that once reached what was booked and then stood still for a moment can reach it again, and would
-	// stay at the mean if that were booked. One window in which the machine stood still says nothing of what it can.
-	OfWriter = Sampling{Window: 250_000, MinWindows: 3, Best: true}
-	// OfCommand is for a command of a user: it may think, or begin a connection, and neither says what it can send. Only
-	// what it sends without a pause counts; its newest rate, because what it does changes.
-	OfCommand = Sampling{Window: 1_000_000, MinWindows: 1, Drift: 20, Restart: true}
+	// WriterSampling is for a sender that always has something to send: a pause is the machine's or the network's. The best
+	// window counts, not the mean: a sender that once reached what was booked and then stood still for a moment can reach it
+	// again, and would stay at the mean if that were booked. One window in which the machine stood still says nothing.
+	WriterSampling = Sampling{Window: 250_000, MinWindows: 3, Best: true}
+	// CommandSampling is for a command of a user: it may think, or begin a connection, and neither says what it can send. Only
+	// what it sends without a pause counts, and its newest rate, because what it does changes.
+	CommandSampling = Sampling{Window: 1_000_000, MinWindows: 1, Drift: 20, Restart: true}
 )
 
 // Meter measures the rate that a sender reaches while it is held to one rate: the broker books no more for what is left.

@@ -15,7 +15,7 @@ func looks(m *Meter, now, sent *int64, bps, heldBps, micros int64) {
 
 func TestAMeterOfACommand(t *testing.T) {
 	const held = 40_000_000
-	m := NewMeter(OfCommand)
+	m := NewMeter(CommandSampling)
 	now, sent := int64(5_000_000), int64(0)
 	steps := []struct {
 		what                 string
@@ -40,7 +40,7 @@ func TestAMeterOfACommand(t *testing.T) {
 
 func TestAMeterOfAWriterKeepsTheBest(t *testing.T) {
 	const held = 40_000_000
-	m := NewMeter(OfWriter)
+	m := NewMeter(WriterSampling)
 	now, sent := int64(5_000_000), int64(0)
 	looks(m, &now, &sent, 30_000_000, held, 1_200_000)
 	if got := m.RateBps(); got < 29_000_000 || got > 30_000_000 {

@@ -65,7 +65,7 @@ type Decision struct {
 
 // NewPacer begins to follow a schedule at an instant. booked, guard and owed are those of NewAccount.
 func NewPacer(now int64, booked schedule.Schedule, guard, owed int64, style Style) *Pacer {
-	return &Pacer{account: NewAccount(now, booked, guard, owed, 0, Writer), at: now, meter: NewMeter(OfWriter), style: style}
+	return &Pacer{account: NewAccount(now, booked, guard, owed, 0, WriterTolerances), at: now, meter: NewMeter(WriterSampling), style: style}
 }
 
 // Guard follows the error of the clock; see Account.Guard.

@@ -12,20 +12,20 @@ const (
 	// leak is the share of the booked rate (1/leak = 0.25 %) that connections may send together while nothing is booked,
 	// where acknowledgements come back too fast for the way above.
 	leak = 400
-	// Late is how long after the end of a gap a connection goes on.
-	Late int64 = 10_000 // µs
+	// afterGap is how long after the end of a gap a connection goes on.
+	afterGap int64 = 10_000 // µs
 	// FastReturn is the round trip below which the acknowledgement arrives before the rate can be changed.
 	FastReturn int64 = 3_000 // µs
 	// slowest is as slow as it gets: a packet every two seconds or so.
 	slowest int64 = 8_000 // bit/s
 )
 
-// Hold is the rate that keeps one of n connections as good as silent. peak is the highest rate that is booked, gap what is
+// QuietRate is the rate that keeps one of n connections as good as silent. peak is the highest rate that is booked, gap what is
 // left of the silence in µs (0: unknown), burst how many bytes the kernel sends at a time.
-func Hold(peak int64, n int, gap, burst, roundTrip int64) int64 {
+func QuietRate(peak int64, n int, gap, burst, roundTrip int64) int64 {
 	low := slowest
 	if gap > 0 {
-		low = max(low, burst*8_000_000/(gap+Late))
+		low = max(low, burst*8_000_000/(gap+afterGap))
 	}
 	if roundTrip < FastReturn {
 		low = max(low, peak/leak/int64(max(n, 1)))
@@ -36,7 +36,7 @@ func Hold(peak int64, n int, gap, burst, roundTrip int64) int64 {
 // Opening is over which time, in µs, the packets that the kernel does not pace are taken out of what a connection may send.
 const Opening int64 = 200_000
 
-// Opened is the cap of a connection that has just begun: less by its first packets, which leave at once.
-func Opened(cap, segment int64) int64 {
+// OpeningCap is the cap of a connection that has just begun: less by its first packets, which leave at once.
+func OpeningCap(cap, segment int64) int64 {
 	return max(cap-unpaced*segment*8_000_000/Opening, cap/2)
 }

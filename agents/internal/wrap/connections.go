@@ -106,8 +106,8 @@ func (s *Supervisor) remote(total int64) {
 		s.pace(s.Client.Now())
 		return
 	}
-	// At a rate of 0 the kernel would set a timer for ages, which no later rate shortens: see pacing.Hold.
-	_ = s.Client.Rate(max(total, pacing.Hold(s.peak(), 1, soonest, pacing.Burst(1448, pacing.FastReturn, 0), 0)))
+	// At a rate of 0 the kernel would set a timer for ages, which no later rate shortens: see pacing.QuietRate.
+	_ = s.Client.Rate(max(total, pacing.QuietRate(s.peak(), 1, soonest, pacing.Burst(1448, pacing.FastReturn, 0), 0)))
 }
 
 // drop lets a stream go, and keeps its counts.
@@ -218,7 +218,7 @@ func (s *Supervisor) pace(now int64) {
 			st := s.streams[inodes[i]]
 			st.quiet = silence{}
 			if streams[i].Hungry && st.opening(now) {
-				cap = pacing.Opened(cap, st.segment())
+				cap = pacing.OpeningCap(cap, st.segment())
 			}
 			s.set(inodes[i], st, cap)
 			s.quicken(st)

@@ -4,7 +4,7 @@ package wrap
 
 import "bandwidthbroker/agents/internal/pacing"
 
-// silence is how one connection is kept quiet while nothing is booked; see pacing.Hold.
+// silence is how one connection is kept quiet while nothing is booked; see pacing.QuietRate.
 type silence struct {
 	rate  int64 // the low rate that was asked for; 0: none yet
 	sent  int64 // by then
@@ -22,7 +22,7 @@ func (s *Supervisor) silence(now int64, inode uint64, st *stream, n int) {
 	if !s.slow {
 		roundTrip = max(roundTrip, pacing.FastReturn) // what comes back too fast can be done without
 	}
-	low := pacing.Hold(s.peak(), n, gap, burst, roundTrip)
+	low := pacing.QuietRate(s.peak(), n, gap, burst, roundTrip)
 	moved := st.counts.Sent - st.quiet.sent
 	switch {
 	case st.counts.Unsent == 0 && (st.quiet.rate == 0 || moved == 0):

@@ -89,7 +89,7 @@ type admission struct {
 func New(o Options) *Supervisor {
 	return &Supervisor{
 		Options: o, streams: map[uint64]*stream{}, limits: map[uint64]pacing.Limiter{}, passed: map[uint64]bool{}, asked: -1, patience: askAgain,
-		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, meter: pacing.NewMeter(pacing.OfCommand), roundTrip: tcpsock.TSORoundTripLog(),
+		admissions: make(chan admission), gone: make(chan struct{}), warned: map[string]bool{}, meter: pacing.NewMeter(pacing.CommandSampling), roundTrip: tcpsock.TSORoundTripLog(),
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *Supervisor) follow() bool {
 	if now < s.plan.End() && s.began > 0 {
 		owed = pacing.Owed(now, s.plan, o.Volume-s.sent())
 	}
-	s.account = pacing.NewAccount(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard()+pacing.Train(lowest), owed, s.sent(), pacing.Outer)
+	s.account = pacing.NewAccount(max(now, 0), s.plan.Then(o.Fallback), s.Client.Guard()+pacing.TrainTime(lowest), owed, s.sent(), pacing.OuterTolerances)
 	return true
 }
 
@@ -253,7 +253,7 @@ func (s *Supervisor) pause() time.Duration {
 		wait = min(wait, 2*soon)
 		for _, st := range s.streams {
 			if st.quiet.rate > 0 && !st.quiet.armed && now-s.quietFrom < fresh {
-				wait = time.Millisecond // its last packet must not be missed: see pacing.Hold
+				wait = time.Millisecond // its last packet must not be missed: see pacing.QuietRate
 			}
 		}
 	}
