@@ -60,7 +60,7 @@ class Metrics:
             self._transfers.labels(state).set(number)
         self._unheard.set(await transfers.count_unheard(connection))
         self._ledger.clear()
-        for link_id, version in (await bookings.heads(connection)).items():
+        for link_id, version in (await bookings.read_heads(connection)).items():
             self._ledger.labels(link_id).set(version)
         await self._note_agents(connection, now_us, lost_after_us)
         newest = await audit.newest(connection)

@@ -33,7 +33,7 @@ async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now
     standing = await promises.of(connection, [record.id for record in records], now)
     called = await names.of(connection, {record.owner for record in records})
     moving = [record.id for record in records if record.state is State.ACTIVE and record.mode != "reserve"]
-    reached = await reports.reached(connection, moving) if moving else {}
+    reached = await reports.read_rates(connection, moving) if moving else {}
     return {
         record.id: _outlook(record, standing.get(record.id), reached.get(record.id, []), now.now_us)
         | {"owner_name": called.get(record.owner, record.owner)}

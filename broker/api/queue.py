@@ -39,8 +39,8 @@ async def queue(broker: Broker, caller: Principal, kind: Kind, request: Json, ke
                 return await _accepted(broker, await jobs.get(connection, _job_of(known, key), kind))
         await jobs.lock_queue(connection)
         account, urgent = broker.account(caller), caller.may(Scope.OPERATE)
-        refuse_jobs(account, (await jobs.open_by_owner(connection)).get(caller.id, 0))
-        waiting, most = await jobs.waiting(connection, urgent=urgent), broker.settings.job_queue
+        refuse_jobs(account, (await jobs.count_open(connection)).get(caller.id, 0))
+        waiting, most = await jobs.count_waiting(connection, urgent=urgent), broker.settings.job_queue
         if waiting >= most:
             raise Problem(
                 "unavailable", f"{waiting} jobs wait already, at most {most} may; cancel some, or try again later", {"limit": most}

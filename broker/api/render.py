@@ -20,7 +20,7 @@ from broker.core.transfer_spec import SignalKind
 from broker.core.units import US_PER_S, format_time
 from broker.desk.ground.command import Foreseen, Moved
 from broker.desk.ground.problems import Problem
-from broker.fleet.clocks import Limits, trouble
+from broker.fleet.clocks import Limits, find_trouble
 from broker.fleet.liveness import is_up
 from broker.store.access import EnrolmentToken, Token
 from broker.store.bookings import LinkRecord, WindowRecord
@@ -249,7 +249,7 @@ def _liveness(record: Host, now_us: int, limits: Limits) -> str:
 
 
 def _clock(said: Json, now_us: int, limits: Limits) -> Json:
-    why = trouble(said, now_us, limits)
+    why = find_trouble(said, now_us, limits)
     shown = {name: said.get(name) for name in ("offset_us", "error_us", "adjtimex_error_us", "synchronised", "last_step_us")}
     return {
         **shown,

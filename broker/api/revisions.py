@@ -66,7 +66,7 @@ class Revisions:
                 continue
             with suppress(DatabaseAway):
                 async with self._database.transaction() as connection:
-                    found = await hosts.revisions(connection, concerned)
+                    found = await hosts.get_revisions(connection, concerned)
                 for host, revision in found.items():
                     for agent in self._agents.get(host, ()):
                         if agent.revision != revision:

@@ -41,13 +41,13 @@ async def hand_out(database: Database, host_name: str, read: Read) -> dict[str, 
     if not read.untold:
         return read.document
     async with database.transaction() as connection:
-        told = await transfers.tell(connection, host_name, read.untold)
+        told = await transfers.mark_told(connection, host_name, read.untold)
     gone = read.untold - told
     listed = [item for item in read.document["assignments"] if item["transfer_id"] not in gone]
     return {**read.document, "assignments": listed}
 
 
-async def assignments(
+async def load_assignments(
     connection: AsyncConnection,
     host_name: str,
     secret: bytes,
@@ -60,7 +60,7 @@ async def assignments(
     host = await hosts.get(connection, host_name)
     if host is None:
         raise Problem("not-found", f"host {host_name!r} is not enrolled")
-    wanted = await transfers.assigned_to(connection, host_name)
+    wanted = await transfers.find_assigned(connection, host_name)
     pairs = await pairs_of(connection, host_name, wanted, links, now_us)
     others = {t.spec.destination if t.spec.source == host_name else t.spec.source for t in wanted} | pairs.hosts()
     peers = await hosts.get_many(connection, others) if others else {}
@@ -69,16 +69,16 @@ async def assignments(
         "revision": host.revision,
         "server_time": "",  # the route says it when it answers
         "fallback_rate_bps": fallback_rate_bps,
-        "assignments": [_assignment(transfer, host_name, peers, pairs, secret) for transfer in wanted],
+        "assignments": [_describe_assignment(transfer, host_name, peers, pairs, secret) for transfer in wanted],
     }
-    return Read(document, {transfer.id for transfer in wanted if not _told(transfer, host_name)})
+    return Read(document, {transfer.id for transfer in wanted if not _is_told(transfer, host_name)})
 
 
-def _told(transfer: Transfer, host_name: str) -> bool:
+def _is_told(transfer: Transfer, host_name: str) -> bool:
     return transfer.source_told if transfer.spec.source == host_name else transfer.destination_told
 
 
-def _assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pairs: Pairs, secret: bytes) -> dict[str, Any]:
+def _describe_assignment(transfer: Transfer, host_name: str, peers: dict[str, Host], pairs: Pairs, secret: bytes) -> dict[str, Any]:
     sending = transfer.spec.source == host_name
     peer_name = transfer.spec.destination if sending else transfer.spec.source
     peer = peers.get(peer_name)

@@ -29,7 +29,7 @@ class Limits:
     silence_us: int
 
 
-def trouble(clock: dict[str, Any] | None, now_us: int, limits: Limits) -> str | None:
+def find_trouble(clock: dict[str, Any] | None, now_us: int, limits: Limits) -> str | None:
     """Why a host with this clock (column `hosts.clock`) cannot start by it; None when it can.
 
     The bound is taken as it was reported: the very exchange that carried the report has made the agent's own better since.
@@ -45,9 +45,9 @@ def trouble(clock: dict[str, Any] | None, now_us: int, limits: Limits) -> str | 
     return None
 
 
-def refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
+def find_refusal(host: Host | None, now_us: int, limits: Limits) -> Problem | None:
     """The refusal of a successor whose source `host` (None: no enrolled one) would start by a clock that is not good enough."""
-    if host is None or (why := trouble(host.clock, now_us, limits)) is None:
+    if host is None or (why := find_trouble(host.clock, now_us, limits)) is None:
         return None
     advice = 'run NTP or PTP on it and look at `bwb host show`, or let the successor wait for a word: signal.kind "direct"'
     problem = Problem.of_field("signal.kind", f"host {host.name!r} cannot start by the clock: {why}; {advice}", "clock-uncertain")
@@ -70,6 +70,6 @@ async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, l
     """The asks; those that their source's clock is not good enough for carry the refusal."""
     known = await hosts.get_many(connection, {ask.spec.source for ask in asks if begins_by_clock(ask)})
     return [
-        replace(ask, unfit=ask.unfit or refusal(known.get(ask.spec.source), now_us, limits)) if begins_by_clock(ask) else ask
+        replace(ask, unfit=ask.unfit or find_refusal(known.get(ask.spec.source), now_us, limits)) if begins_by_clock(ask) else ask
         for ask in asks
     ]

@@ -67,7 +67,7 @@ def _revocation(token: EnrolmentToken, now_us: int, actor: str) -> Event:
 async def check(database: Database, now_us: int, secret: str) -> None:
     """Raises Problem `unauthorized` for a token that cannot be spent: before anything is locked, for anyone may send one."""
     async with database.transaction() as connection:
-        if not await access.open_enrolment(connection, digest(secret), now_us):
+        if not await access.is_open(connection, digest(secret), now_us):
             raise _not_open()
 
 

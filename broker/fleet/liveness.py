@@ -38,7 +38,7 @@ def agents_needed(ask: Ask) -> tuple[tuple[str, str], ...]:
             return (("source", spec.source),)
 
 
-def refusal(ask: Ask, known: Mapping[str, Host], now_us: int, silence_us: int) -> Problem | None:
+def find_refusal(ask: Ask, known: Mapping[str, Host], now_us: int, silence_us: int) -> Problem | None:
     """Why it cannot be carried out: an agent that it needs is down."""
     ends = [(name, known[end]) for name, end in agents_needed(ask) if end in known]
     if ask.mode is None and len(ends) < 2:
@@ -59,10 +59,10 @@ def refusal(ask: Ask, known: Mapping[str, Host], now_us: int, silence_us: int) -
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, silence_us: int) -> list[Ask]:
     """The asks; those whose agents are down carry the refusal, or begin when their hosts are said to be back."""
     known = await hosts.get_many(connection, {end for ask in asks for _, end in agents_needed(ask)})
-    return [_judged(ask, refusal(ask, known, now_us, silence_us)) for ask in asks]
+    return [_judge(ask, find_refusal(ask, known, now_us, silence_us)) for ask in asks]
 
 
-def _judged(ask: Ask, down: Problem | None) -> Ask:
+def _judge(ask: Ask, down: Problem | None) -> Ask:
     if down is None or ask.unfit is not None:
         return ask
     if ask.hosts_up_from_us is None:

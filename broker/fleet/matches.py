@@ -69,7 +69,7 @@ def judge_one(ask: Ask, known: Mapping[str, Host], operator: bool) -> Problem | 
     if flow.address is None and peer is None:
         return None
     to_peer = peer is not None and flow.address in (None, _address_of(peer))
-    return _against_rules(flow, to_peer, peer, known[spec.source]) or _against_scope(to_peer, operator)
+    return _check_rules(flow, to_peer, peer, known[spec.source]) or _check_scope(to_peer, operator)
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], operator: bool) -> list[Ask]:
@@ -81,7 +81,7 @@ async def judge(connection: AsyncConnection, asks: Sequence[Ask], operator: bool
     return [replace(ask, unfit=ask.unfit or judge_one(ask, known, operator)) for ask in asks]
 
 
-def _against_rules(flow: Flow, to_peer: bool, peer: Host | None, host: Host) -> Problem | None:
+def _check_rules(flow: Flow, to_peer: bool, peer: Host | None, host: Host) -> Problem | None:
     data_port = None if peer is None else _data_port(peer)
     if to_peer and data_port is not None and Ports(data_port, data_port) in flow.destination:
         detail = f"must not take in {data_port}, by which the agent there receives what others have booked"
@@ -101,7 +101,7 @@ def _against_rules(flow: Flow, to_peer: bool, peer: Host | None, host: Host) -> 
     return None
 
 
-def _against_scope(to_peer: bool, operator: bool) -> Problem | None:
+def _check_scope(to_peer: bool, operator: bool) -> Problem | None:
     if to_peer or operator:
         return None
     detail = "packets to another address than that of the transfer's other host need the scope operate"

@@ -89,7 +89,7 @@ async def pairs_of(
     named = await transfers.get_many(connection, {t.spec.after for t in sent if t.spec.after is not None})
     predecessors = {t.id: named[t.spec.after] for t in sent if t.spec.after is not None and t.spec.after in named}
     successors: dict[str, list[Transfer]] = defaultdict(list)
-    for successor in await transfers.successors(connection, [t.id for t in sent]):
+    for successor in await transfers.find_successors(connection, [t.id for t in sent]):
         if successor.spec.after is not None and successor.state is not State.HELD and not successor.paused:
             successors[successor.spec.after].append(successor)
     waiting = [t for t in sent if t.id in predecessors and start_signals.waits(t) and not start_signals.begins_by_clock(t)]
@@ -106,6 +106,6 @@ async def _calendars(
     calendars = {}
     for link_id in sorted({link_id for transfer in waiting for link_id in transfer.links()} & links.keys()):
         calendars[link_id] = Calendar(links[link_id].link.capacity())
-        rows = await bookings.booked(connection, link_id, now_us, until)
+        rows = await bookings.read_booked(connection, link_id, now_us, until)
         calendars[link_id].book_all(rows.begins, rows.ends, rows.deltas)
     return calendars

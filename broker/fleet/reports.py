@@ -68,16 +68,16 @@ async def take(
     async with database.transaction() as connection:
         if await _says_something_new(connection, host, about):
             await bookings.bump_topology(connection)  # so that every desk hears of it; before the host, which is the desks' order
-        if await hosts.seen(connection, host, now_us, **about) is None:
+        if await hosts.mark_seen(connection, host, now_us, **about) is None:
             raise Problem("not-found", f"host {host!r} is not enrolled")
         found = await transfers.get_many(connection, {report.transfer_id for report in reports})
-        known = await stored_reports.known(connection, host, [(report.transfer_id, report.sequence) for report in reports])
+        known = await stored_reports.find_known(connection, host, [(report.transfer_id, report.sequence) for report in reports])
         acceptable = []
         for report in reports:
             if (report.transfer_id, report.sequence) in known:
                 acceptable.append(report)
                 continue
-            refusal = _refusal(report, host, found.get(report.transfer_id))
+            refusal = _find_refusal(report, host, found.get(report.transfer_id))
             if refusal is None:
                 acceptable.append(report)
             else:
@@ -91,10 +91,12 @@ async def take(
     async with database.transaction() as connection:
         new = await stored_reports.insert(connection, accepted)
         signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
-        await events.append(connection, [_signal(report) for report in signals])
-        await stored_reports.note_progress(connection, _newest([r for r in accepted if r.kind in ("progress", "started")]), now_us)
+        await events.append(connection, [_make_event(report) for report in signals])
+        await stored_reports.note_progress(
+            connection, _pick_newest([r for r in accepted if r.kind in ("progress", "started")]), now_us
+        )
         if complete:  # last: the order of locks is that of the desks, transfers before hosts
-            await hosts.said_all(connection, host, now_us)
+            await hosts.mark_complete(connection, host, now_us)
         host_now = await hosts.get(connection, host)
     return Taken(accepted, ignored, host_now.revision if host_now else 0)
 
@@ -105,7 +107,7 @@ def _by_transfer(reports: Sequence[Report]) -> list[list[Report]]:
     return [list(same) for _, same in groupby(ordered, key=lambda report: report.transfer_id)]
 
 
-def _newest(reports: Sequence[Report]) -> list[Report]:
+def _pick_newest(reports: Sequence[Report]) -> list[Report]:
     """The last report on each transfer."""
     return [same[-1] for same in _by_transfer(reports)]
 
@@ -124,7 +126,7 @@ async def _carry_out(
             if report.sequence in seen or (report.transfer_id, report.sequence) in known:
                 outcomes.append((report, ("duplicate", "taken before")))
                 continue
-            refusal = await _act(desk, report, found[report.transfer_id], policy)
+            refusal = await _carry_out_one(desk, report, found[report.transfer_id], policy)
             if refusal is None:
                 seen.add(report.sequence)
             outcomes.append((report, refusal))
@@ -139,7 +141,7 @@ async def _carry_out(
     return outcomes
 
 
-def _signal(report: Report) -> Event:
+def _make_event(report: Report) -> Event:
     """What a start signal did, in the history of the transfer that the host sends."""
     said = {"code": (report.detail or {}).get("code"), "detail": (report.detail or {}).get("detail"), "at_us": report.at_us}
     actor = f"agent {report.host}"
@@ -154,7 +156,7 @@ async def _says_something_new(connection: AsyncConnection, host: str, about: dic
     return before is not None and have_changed(before.capabilities, about["capabilities"])
 
 
-def _refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:
+def _find_refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:
     if transfer is None:
         return "unknown_transfer", f"there is no transfer {report.transfer_id}"
     managed = transfer.mode == Mode.MANAGED
@@ -199,7 +201,7 @@ def _says_it_lives(report: Report, transfer: Transfer) -> bool:
     return transfer.assumed or (transfer.unheard_us is not None and report.host == transfer.spec.source)
 
 
-async def _act(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> Refusal | None:
+async def _carry_out_one(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> Refusal | None:
     """Carry out what one report says beside progress; (code, detail) when it can change nothing."""
     actor = f"agent {report.host}"
     detail = report.detail or {}

@@ -62,7 +62,7 @@ class Sessions:
             expires_us = min(now_us + self._lifetime_us, held.expires_us or now_us + self._lifetime_us)
             session = Session(identifier("ses", now_us, os.urandom(10)), held.id, now_us, now_us, expires_us)
             await sessions.add(connection, session, digest(secret))
-            await access.used(connection, now_us, held.id)
+            await access.mark_used(connection, now_us, held.id)
             await events.append(connection, [_event(now_us, session, "session.opened")])
         return SignedIn(session, principal_of(held), expires_us), secret
 
@@ -87,9 +87,9 @@ class Sessions:
                 await events.append(connection, [_event(now_us, session, "session.closed")])
         self.forget()
 
-    async def open_by_token(self, connection: AsyncConnection, now_us: int) -> dict[str, int]:
+    async def count_open(self, connection: AsyncConnection, now_us: int) -> dict[str, int]:
         """How many sessions each token has open, by the token's id."""
-        return await sessions.open_by_token(connection, now_us, now_us - self._idle_us)
+        return await sessions.count_open(connection, now_us, now_us - self._idle_us)
 
     def forget(self) -> None:
         """After a session or a token was ended in this process."""
@@ -111,7 +111,7 @@ class Sessions:
             if now_us - session.seen_us >= _TOUCH_US and self._good(session, token, now_us):
                 session = replace(session, seen_us=now_us)
                 await sessions.touch(connection, session.id, now_us)
-                await access.used(connection, now_us, token.id)
+                await access.mark_used(connection, now_us, token.id)
         if len(self._seen) >= _REMEMBER_MOST:
             self._seen.clear()
         self._seen[hashed] = (now, session, token)

@@ -118,7 +118,7 @@ class Access:
                 token = await access.token_by_hash(connection, hashed)
                 now_us = self._clock()
                 if token is not None and token.valid(now_us) and now_us - (token.used_us or 0) >= _USED_US:
-                    await access.used(connection, now_us, token.id)
+                    await access.mark_used(connection, now_us, token.id)
             self._keep(hashed, token)
         return token
 

@@ -70,7 +70,7 @@ def audit_invariants() -> None:
     async def work(process: _Process) -> None:
         begin = _clock()
         async with process.database.transaction() as connection:
-            found = await audit.violations(connection, begin)
+            found = await audit.find_violations(connection, begin)
         async with process.database.transaction() as connection:
             await audit.remember(connection, begin, _clock() - begin, found)
         for check, rows in found.items():

@@ -17,7 +17,7 @@ from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options, Request
 from broker.planners.alap import Alap
 from broker.planners.fbls import Fbls
 from broker.planners.ifs import Ifs
-from broker.planners.offers import binding, counter_offer
+from broker.planners.offers import find_binding, find_counter_offer
 from broker.planners.optimal import Optimal
 from broker.planners.signature import Planner, Traits
 from broker.planners.spaghetti import Spaghetti
@@ -56,8 +56,8 @@ def warm_up() -> None:
             if isinstance(plan, Plan) and planner.traits.books:
                 verify(request, plan, network.links, calendars)
             elif request.options == NO_OPTIONS:
-                counter_offer(planner, request, network, calendars)
-        binding(request, network, calendars)
+                find_counter_offer(planner, request, network, calendars)
+        find_binding(request, network, calendars)
 
 
 def warm_up_searches() -> None:

@@ -38,9 +38,9 @@ class Alap:
         if found is None:
             return _late(request)
         task, rows = found
-        rows = _mirrored(rows)
+        rows = _mirror(rows)
         if task.duration_us:
-            rows = along.held(task, calendars, rows[0][0], along.limits_of(request.options, task.slot))
+            rows = along.fit_held(task, calendars, rows[0][0], along.limits_of(request.options, task.slot))
         return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
@@ -49,7 +49,7 @@ class Alap:
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0
         most = max(
-            along.most_bits(task, calendars, request.not_before_us, task.deadline_us, along.limits_of(request.options, task.slot))
+            along.max_bits(task, calendars, request.not_before_us, task.deadline_us, along.limits_of(request.options, task.slot))
             for task in tasks
         )
         return most * US_PER_S // MICROBITS_PER_BYTE
@@ -66,31 +66,31 @@ class _Backwards:
     def __call__(self, task: Task, last_us: int) -> Rows | None:
         first = -task.deadline_us
         if task.duration_us:
-            return along.constant(task, self._calendars, first, last_us, along.least_rate(task), mirrored_profiles)
+            return along.fit_constant(task, self._calendars, first, last_us, along.min_rate(task), mirrored_profiles)
         limits = along.limits_of(self._request.options, task.slot)
         fewest = self._fewest_rows or limits is not None
-        rows = along.varying(task, self._calendars, first, last_us, fewest, mirrored_profiles)
-        if rows is None or limits is None or limits.kept_by(_mirrored(rows)):
+        rows = along.fit_varying(task, self._calendars, first, last_us, fewest, mirrored_profiles)
+        if rows is None or limits is None or limits.kept_by(_mirror(rows)):
             return rows
         return self._limited(task, -last_us, -rows[-1][1], limits)
 
     def _limited(self, task: Task, earliest_us: int, latest_us: int, limits: Limits) -> Rows | None:
         """Halving: if VBLS meets the deadline from an instant on, so it does from every earlier one."""
         low, high = round_up(earliest_us, task.slot) // task.slot, latest_us // task.slot
-        best = along.limited(task, self._calendars, low * task.slot, task.deadline_us, limits)
+        best = along.fit_limited(task, self._calendars, low * task.slot, task.deadline_us, limits)
         while best is not None and low < high:
             middle = (low + high + 1) // 2
-            later = along.limited(task, self._calendars, middle * task.slot, task.deadline_us, limits)
+            later = along.fit_limited(task, self._calendars, middle * task.slot, task.deadline_us, limits)
             if later is None:
                 high = middle - 1
             else:
                 best, low = later, max(middle, later[0][0] // task.slot)
-        return None if best is None else _mirrored(best)
+        return None if best is None else _mirror(best)
 
 
 def _late(request: Request) -> Refusal:
     return nowhere_held(request) if request.volume_bytes is None else too_late(request)
 
 
-def _mirrored(rows: Rows) -> Rows:
+def _mirror(rows: Rows) -> Rows:
     return [(-end, -begin, rate) for begin, end, rate in reversed(rows)]

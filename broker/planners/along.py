@@ -85,7 +85,7 @@ def limits_of(options: Options, slot: int) -> Limits | None:
     return Limits(options.most_segments, round_up(options.shortest_segment_us or 0, slot))
 
 
-def varying(
+def fit_varying(
     task: Task, calendars: Calendars, begin_us: int, deadline_us: int, fewest_rows: bool, source: Profiles = profiles
 ) -> Rows | None:
     """VBLS on one path."""
@@ -108,9 +108,9 @@ def varying(
     return None
 
 
-def limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: int, limits: Limits) -> Rows | None:
+def fit_limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: int, limits: Limits) -> Rows | None:
     """VBLS on one path with few rows, or rows that are not short (see `core.reprogramming`)."""
-    free = varying(task, calendars, begin_us, deadline_us, fewest_rows=True)
+    free = fit_varying(task, calendars, begin_us, deadline_us, fewest_rows=True)
     if free is None or limits.kept_by(free):
         return free
     begin, deadline = round_up(begin_us, task.slot), round_down(deadline_us, task.slot)
@@ -130,7 +130,7 @@ def limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: int, l
     return None
 
 
-def constant(
+def fit_constant(
     task: Task, calendars: Calendars, begin_us: int, deadline_us: int, rate_bps: int, source: Profiles = profiles
 ) -> Rows | None:
     """One row at `rate_bps` (whole channels), for the holding time or until the volume is through: FBLS on one path."""
@@ -148,19 +148,19 @@ def constant(
     return None
 
 
-def least_rate(task: Task) -> int:
+def min_rate(task: Task) -> int:
     """The least rate in whole channels that a request of class 2 takes."""
     return round_up(max(task.rate_min, 1), task.channel)
 
 
-def held(task: Task, calendars: Calendars, begin_us: int, limits: Limits | None) -> Rows:
+def fit_held(task: Task, calendars: Calendars, begin_us: int, limits: Limits | None) -> Rows:
     """Rows that hold a task of class 2 from `begin_us` on, as fast as limits allow; its least rate is free all the time."""
-    found = rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
+    found = read_rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
     free: Rows = found.tolist()
     return free if limits is None or limits.kept_by(free) else fullest_rows(found, limits)
 
 
-def most_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limits: Limits | None) -> int:
+def max_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limits: Limits | None) -> int:
     """Whole bits, at most those of the task, that VBLS carries on [begin, end)."""
     profile = profile_between(task.path, calendars, begin_us, end_us)
     bits = scans.volume_between(
@@ -169,10 +169,10 @@ def most_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limi
     if limits is None or not bits:
         return int(bits)
     begin, end = round_up(begin_us, task.slot), round_down(end_us, task.slot)
-    return most_in_rows(rates(task, calendars, begin, end, task.rate_min), task.bits, limits, task.slot)
+    return most_in_rows(read_rates(task, calendars, begin, end, task.rate_min), task.bits, limits, task.slot)
 
 
-def rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
+def read_rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
     """What may be booked on [begin, end), both on slots: rows (begin, end, rate) without gaps."""
     profile = profile_between(task.path, calendars, begin_us, end_us)
     room = _FIRST_ROWS

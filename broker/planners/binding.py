@@ -8,7 +8,7 @@ from broker.core.network import Network
 from broker.core.plan import Refusal
 from broker.core.request import Request
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, round_down, round_up
-from broker.planners.along import most_bits, rates
+from broker.planners.along import max_bits, read_rates
 from broker.planners.signature import Calendars, Task, candidates
 
 _MOST_BITS = 1 << 62
@@ -23,7 +23,7 @@ class Binding:
     end_us: int
 
 
-def binding(request: Request, network: Network, calendars: Calendars) -> Binding | None:
+def find_binding(request: Request, network: Network, calendars: Calendars) -> Binding | None:
     """On the candidate path that comes nearest: the interval in which most is missing, and the link that carries least in it.
 
     Missing is what gamma falls short of the rate that the request needs: its volume spread evenly over the window (or `rate_min_bps`, if
@@ -41,10 +41,10 @@ def binding(request: Request, network: Network, calendars: Calendars) -> Binding
         return Binding(_narrowest(task, begin, end, task.rate_max, network, calendars), begin, end)
     begin, end = request.not_before_us, request.deadline_us
     if len(tasks) > 1 and task.bits:
-        task = max(tasks, key=lambda each: most_bits(each, calendars, begin, end, None))
+        task = max(tasks, key=lambda each: max_bits(each, calendars, begin, end, None))
     first, last = round_up(begin, task.slot), round_down(end, task.slot)
     if first < last:
-        free = rates(task, calendars, first, last, task.rate_min).tolist()
+        free = read_rates(task, calendars, first, last, task.rate_min).tolist()
         for rate in (_needed(request, task), task.rate_max):
             interval = _shortest_of(free, rate)
             if interval is not None:

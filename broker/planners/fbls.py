@@ -37,7 +37,7 @@ class Fbls:
         begin = request.not_before_us
 
         def attempt(task: Task, deadline: int) -> Rows | None:
-            return along.constant(task, calendars, begin, deadline, _least(task))
+            return along.fit_constant(task, calendars, begin, deadline, _least(task))
 
         best = along.best_of(tasks, begin, MAX_TIME_US if request.deadline_us is None else request.deadline_us, attempt)
         if best is None:
@@ -124,7 +124,7 @@ def _highest(calendar: Calendar, begin_us: int) -> int:
 
 def _least(task: Task) -> int:
     """The rate that has to be free."""
-    return along.least_rate(task) if task.duration_us and task.rate_min else task.rate_max
+    return along.min_rate(task) if task.duration_us and task.rate_min else task.rate_max
 
 
 def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
@@ -140,7 +140,7 @@ def _least_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calenda
     if begin >= end:
         return None
     least = max(round_down(first_bps, task.channel), round_up(task.rate_min, task.channel), task.channel)
-    rate = rectangles.least_height(along.rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
+    rate = rectangles.least_height(along.read_rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
     return None if rate < 0 else max(int(rate), first_bps)
 
 

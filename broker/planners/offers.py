@@ -15,7 +15,7 @@ from broker.core.network import Network
 from broker.core.plan import Plan
 from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
-from broker.planners.binding import Binding, binding
+from broker.planners.binding import Binding, find_binding
 from broker.planners.fbls import Fbls
 from broker.planners.signature import MOST_STRETCHES, Calendars, OutOfBudget, Planner, Spent, is_joint, never, next_lower_rate
 
@@ -38,7 +38,9 @@ class CounterOffer:
     longest_duration_us: int | None = None
 
 
-def counter_offer(planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent = never) -> CounterOffer:
+def find_counter_offer(
+    planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent = never
+) -> CounterOffer:
     """For a request that `planner` has refused. Planners that take requests together offer no rates: each try may be a solver's run.
 
     Raises OutOfBudget as soon as `spent` says so: half a search offers nothing.
@@ -165,4 +167,4 @@ def _highest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
     return first
 
 
-__all__ = ["Binding", "CounterOffer", "binding", "counter_offer"]
+__all__ = ["Binding", "CounterOffer", "find_binding", "find_counter_offer"]

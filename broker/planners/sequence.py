@@ -17,7 +17,7 @@ from broker.core.network import Network
 from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Request
 from broker.core.segments import Segment
-from broker.planners.offers import CounterOffer, counter_offer
+from broker.planners.offers import CounterOffer, find_counter_offer
 from broker.planners.signature import Planner, is_joint
 
 
@@ -57,7 +57,7 @@ def plan_all(planner: Planner, requests: Sequence[Request], network: Network) ->
         answer = planner.plan(request, network, calendars) if together is None else together[index]
         if isinstance(answer, Refusal):
             # A joint planner's other plans stand already, booked or not yet: what can be offered beside them is known at the end.
-            offer = None if together is not None else counter_offer(planner, request, network, calendars)
+            offer = None if together is not None else find_counter_offer(planner, request, network, calendars)
             decisions.append(Decision(request, answer, offer))
             continue
         verify(request, answer, network.links, calendars)
@@ -67,7 +67,7 @@ def plan_all(planner: Planner, requests: Sequence[Request], network: Network) ->
         decisions.append(Decision(request, answer))
     if together is not None:
         decisions = [
-            replace(decision, offer=counter_offer(planner, decision.request, network, calendars))
+            replace(decision, offer=find_counter_offer(planner, decision.request, network, calendars))
             if isinstance(decision.answer, Refusal)
             else decision
             for decision in decisions

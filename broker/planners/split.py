@@ -50,7 +50,7 @@ class _Paths(NamedTuple):
         return self.tasks[0].deadline_us
 
 
-def earlier(request: Request, network: Network, calendars: Calendars, single: Plan | None) -> Plan | None:
+def find_earlier(request: Request, network: Network, calendars: Calendars, single: Plan | None) -> Plan | None:
     """The plan over several paths, if it finishes before the `single` one; else that one."""
     best = single
     for paths in _combinations(request, network):
@@ -64,7 +64,7 @@ def earlier(request: Request, network: Network, calendars: Calendars, single: Pl
     return best
 
 
-def most_bits(request: Request, network: Network, calendars: Calendars) -> int:
+def max_bits(request: Request, network: Network, calendars: Calendars) -> int:
     """Whole bits, at most those of the request, that the paths together carry by the deadline."""
     if limits_of(request.options, 1) is not None:
         return 0

@@ -26,9 +26,9 @@ class Vbls:
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
         """Of all candidate paths, the plan that finishes first."""
         tasks = candidates(request, network)
-        found = None if isinstance(tasks, Refusal) else _earliest(request, tasks, calendars, fewest_rows)
+        found = None if isinstance(tasks, Refusal) else _find_earliest(request, tasks, calendars, fewest_rows)
         if request.options.split:
-            found = split.earlier(request, network, calendars, found)
+            found = split.find_earlier(request, network, calendars, found)
         if found is not None:
             return found
         if isinstance(tasks, Refusal):
@@ -43,29 +43,29 @@ class Vbls:
         most = 0
         for task in [] if isinstance(tasks, Refusal) else tasks:
             limits = along.limits_of(request.options, task.slot)
-            most = max(most, along.most_bits(task, calendars, request.not_before_us, task.deadline_us, limits))
+            most = max(most, along.max_bits(task, calendars, request.not_before_us, task.deadline_us, limits))
         if request.options.split:
-            most = max(most, split.most_bits(request, network, calendars))
+            most = max(most, split.max_bits(request, network, calendars))
         return most * US_PER_S // MICROBITS_PER_BYTE
 
 
-def _earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_rows: bool) -> Plan | None:
+def _find_earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_rows: bool) -> Plan | None:
     options, begin = request.options, request.not_before_us
     deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
     unlimited = options.most_segments is None and options.shortest_segment_us is None
     if len(tasks) == 1 and unlimited and request.volume_bytes is not None:
         # As below, but this is what most admissions on a line of links come to, and they are counted in microseconds.
-        found = along.varying(tasks[0], calendars, begin, deadline, fewest_rows)
+        found = along.fit_varying(tasks[0], calendars, begin, deadline, fewest_rows)
         return None if found is None else along.plan_of(tasks[0], found)
 
     def attempt(task: Task, by_us: int) -> Rows | None:
         if task.duration_us:
-            return along.constant(task, calendars, begin, by_us, along.least_rate(task))
+            return along.fit_constant(task, calendars, begin, by_us, along.min_rate(task))
         if unlimited:
-            return along.varying(task, calendars, begin, by_us, fewest_rows)
+            return along.fit_varying(task, calendars, begin, by_us, fewest_rows)
         limits = along.limits_of(options, task.slot)
         assert limits is not None
-        return along.limited(task, calendars, begin, by_us, limits)
+        return along.fit_limited(task, calendars, begin, by_us, limits)
 
     hopeless = along.Bottlenecks(request, calendars) if request.volume_bytes is not None else None
     best = along.best_of(tasks, begin, deadline, attempt, hopeless)
@@ -73,5 +73,5 @@ def _earliest(request: Request, tasks: list[Task], calendars: Calendars, fewest_
         return None
     task, rows = best
     if task.duration_us:
-        rows = along.held(task, calendars, rows[0][0], along.limits_of(options, task.slot))
+        rows = along.fit_held(task, calendars, rows[0][0], along.limits_of(options, task.slot))
     return along.plan_of(task, rows)

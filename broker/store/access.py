@@ -85,7 +85,7 @@ async def set_limits(connection: AsyncConnection, token: Token, limits: Mapping[
     return changed
 
 
-async def used(connection: AsyncConnection, now_us: int, token_id: str) -> None:
+async def mark_used(connection: AsyncConnection, now_us: int, token_id: str) -> None:
     """Note when a token was last used."""
     await connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=now_us))
 
@@ -123,7 +123,7 @@ async def revoke_enrolments(
     return [EnrolmentToken(*row) for row in await connection.execute(revoked)]
 
 
-async def open_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> bool:
+async def is_open(connection: AsyncConnection, digest: bytes, now_us: int) -> bool:
     """Could it be spent now?"""
     could = (enrolment_tokens.c.hash == digest) & _OPEN & (enrolment_tokens.c.expires_us > now_us)
     return bool((await connection.execute(select(exists().where(could)))).scalar_one())

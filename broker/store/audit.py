@@ -200,7 +200,7 @@ CHECKS: dict[str, str] = {
 }
 
 
-async def violations(connection: AsyncConnection, now_us: int, since_us: int = 0) -> dict[str, list[dict[str, Any]]]:
+async def find_violations(connection: AsyncConnection, now_us: int, since_us: int = 0) -> dict[str, list[dict[str, Any]]]:
     """Rows that break an invariant, by check; empty lists mean that all is well. One snapshot for all checks."""
     await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
     found = {}

@@ -228,7 +228,7 @@ _SINCE = """
     WHERE end_us > %(from_us)s"""
 
 
-async def since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]], from_us: int) -> dict[str, Bookings]:
+async def read_since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]], from_us: int) -> dict[str, Bookings]:
     """What each link got after the first version and up to the second, as far as it reaches beyond `from_us`.
 
     The upper end matters to callers without locks: what is appended while they read must not be counted now and again later.
@@ -250,13 +250,13 @@ _HOLDERS = text("""
     ORDER BY until DESC LIMIT :limit""")
 
 
-async def holders(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int, limit: int = 20) -> list[str]:
+async def find_holders(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int, limit: int = 20) -> list[str]:
     """Transfers that have something booked on the link in the interval."""
     rows = await connection.execute(_HOLDERS, {"link": link_id, "begin": begin_us, "end": end_us, "limit": limit})
     return [row.transfer_id for row in rows]
 
 
-async def booked(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Bookings:
+async def read_booked(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Bookings:
     """Ledger rows of a link that touch [begin, end), past ones included: for the calendar that people look at."""
     result = await connection.execute(
         select(ledger.c.begin_us, ledger.c.end_us, ledger.c.delta_bps).where(
@@ -275,12 +275,12 @@ _ON = text("""
     ) AS holding""")
 
 
-async def transfers_on(connection: AsyncConnection, link_ids: Iterable[str], from_us: int) -> list[str]:
+async def find_transfers(connection: AsyncConnection, link_ids: Iterable[str], from_us: int) -> list[str]:
     """Transfers with anything booked on any of the links after `from_us`."""
     return list((await connection.execute(_ON, {"links": list(link_ids), "from_us": from_us})).scalars())
 
 
-async def heads(connection: AsyncConnection) -> dict[str, int]:
+async def read_heads(connection: AsyncConnection) -> dict[str, int]:
     """The ledger version of every live link."""
     rows = await connection.execute(select(links.c.id, links.c.version).where(links.c.deleted_us.is_(None)))
     return {row.id: row.version for row in rows}

@@ -29,5 +29,5 @@ async def append(
         return {}
     moved = {row.link_id: heads[row.link_id] for row in rows}
     values = {"ids": list(moved), "versions": list(moved.values())} | token_use.parameters(changes)
-    added = (transfers.added(new), bulk.Added(ledger, LedgerRow._fields, rows), events.added(happened))
+    added = (transfers.prepare_added(new), bulk.Added(ledger, LedgerRow._fields, rows), events.prepare_added(happened))
     return token_use.from_rows(await bulk.append_all(connection, added, {"heads": bookings.MOVE_HEADS}, token_use.ADD, values))

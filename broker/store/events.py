@@ -62,10 +62,10 @@ class StoredEvent(NamedTuple):
 
 async def append(connection: AsyncConnection, new: Sequence[Event]) -> None:
     """Write events in the present transaction."""
-    await bulk.append(connection, *added(new))
+    await bulk.append(connection, *prepare_added(new))
 
 
-def added(new: Sequence[Event]) -> bulk.Added:
+def prepare_added(new: Sequence[Event]) -> bulk.Added:
     """New rows for `events`."""
     return bulk.Added(events, Event._fields, [(*event[:5], _json(event.before), _json(event.after)) for event in new])
 

@@ -51,13 +51,13 @@ class Place(NamedTuple):
 FIRST = Place(False, -(2**31), -(2**63), "")
 
 
-async def ends(connection: AsyncConnection, planners: Collection[str], after_us: int, *, begun: bool) -> list[Ends]:
+async def find_ends(connection: AsyncConnection, planners: Collection[str], after_us: int, *, begun: bool) -> list[Ends]:
     """Between which ends something waits that could begin after `after_us`."""
     values = {"planners": sorted(planners), "after": after_us, "begun": begun, "paths": NO_OPTIONS.paths}
     return [Ends(*row) for row in await connection.execute(_ENDS, values)]
 
 
-async def candidates(
+async def find_candidates(
     connection: AsyncConnection,
     between: Sequence[Ends],
     links: Iterable[str],

@@ -47,7 +47,7 @@ async def get_many(connection: AsyncConnection, names: Iterable[str] | None = No
     return {row.name: Host(*row) for row in await connection.execute(query)}
 
 
-async def revisions(connection: AsyncConnection, names: Iterable[str]) -> dict[str, int]:
+async def get_revisions(connection: AsyncConnection, names: Iterable[str]) -> dict[str, int]:
     """Of the assignments of those hosts that there are."""
     rows = await connection.execute(select(hosts.c.name, hosts.c.revision).where(hosts.c.name.in_(list(names))))
     return {row.name: row.revision for row in rows}
@@ -75,7 +75,7 @@ async def bump(connection: AsyncConnection, names: Iterable[str]) -> None:
     await connection.execute(_BUMP, {"names": sorted(names)})
 
 
-async def seen(connection: AsyncConnection, name: str, now_us: int, **values: Any) -> int | None:
+async def mark_seen(connection: AsyncConnection, name: str, now_us: int, **values: Any) -> int | None:
     """Note a sign of life, and whatever the agent says of itself; returns the revision of its assignments, None for an unknown host.
 
     A sign of life takes back a goodbye, unless it is one.
@@ -86,22 +86,22 @@ async def seen(connection: AsyncConnection, name: str, now_us: int, **values: An
     return revision
 
 
-async def said_all(connection: AsyncConnection, name: str, now_us: int) -> None:
+async def mark_complete(connection: AsyncConnection, name: str, now_us: int) -> None:
     """Its agent has told all that it had to tell by then, and that is taken."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(said_all_us=now_us))
 
 
-async def fetched(connection: AsyncConnection, name: str, revision: int) -> None:
+async def mark_fetched(connection: AsyncConnection, name: str, revision: int) -> None:
     """Its agent is being given its assignments of this revision."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(fetched_revision=revision))
 
 
-async def drained(connection: AsyncConnection) -> frozenset[str]:
+async def find_drained(connection: AsyncConnection) -> frozenset[str]:
     """Hosts that take nothing new."""
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
 
-async def capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] | None]:
+async def get_capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] | None]:
     """What each host's agent says it can do."""
     rows = await connection.execute(select(hosts.c.name, hosts.c.capabilities))
     return {row.name: row.capabilities for row in rows}

@@ -131,13 +131,13 @@ async def lock_queue(connection: AsyncConnection) -> None:
     await connection.execute(_QUEUEING)
 
 
-async def waiting(connection: AsyncConnection, *, urgent: bool) -> int:
+async def count_waiting(connection: AsyncConnection, *, urgent: bool) -> int:
     """How many are queued, of those that are urgent or of the others: neither takes the places of the other."""
     query = select(func.count()).where(jobs.c.state == "QUEUED", jobs.c.urgent == urgent)
     return int((await connection.execute(query)).scalar_one())
 
 
-async def open_by_owner(connection: AsyncConnection) -> dict[str, int]:
+async def count_open(connection: AsyncConnection) -> dict[str, int]:
     """How many wait or run, of each token that has any."""
     query = select(jobs.c.owner, func.count()).where(jobs.c.state.in_([JobState.QUEUED, JobState.RUNNING])).group_by(jobs.c.owner)
     return {row[0]: row[1] for row in await connection.execute(query)}
@@ -257,7 +257,7 @@ async def cancel(connection: AsyncConnection, job_id: str, now_us: int, actor: s
     await _note(connection, job, action, actor, now_us, {"state": before})
 
 
-async def applied(connection: AsyncConnection, job_id: str, now_us: int, actor: str, members: Json) -> None:
+async def mark_applied(connection: AsyncConnection, job_id: str, now_us: int, actor: str, members: Json) -> None:
     """A result was put into effect: set `members` of it."""
     await connection.execute(_APPLIED, {"id": job_id, "applied": _text(members)})
     await events.append(

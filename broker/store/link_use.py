@@ -52,7 +52,7 @@ class Named(NamedTuple):
     destination: str
 
 
-async def named(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, Named]:
+async def read_names(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, Named]:
     """What transfers are called, by id."""
     query = select(*(transfers.c[name] for name in Named._fields)).where(transfers.c.id == func.any(list(ids)))
     return {row.id: Named(*row) for row in await connection.execute(query)}
@@ -68,7 +68,9 @@ _MEASURED = text("""
     GROUP BY span""")
 
 
-async def measured(connection: AsyncConnection, ids: Sequence[str], begin_us: int, span_us: int, number: int) -> list[int | None]:
+async def read_measured(
+    connection: AsyncConnection, ids: Sequence[str], begin_us: int, span_us: int, number: int
+) -> list[int | None]:
     """What the senders of these transfers measured together, in each of `number` spans; None where nobody said anything."""
     values = {"ids": list(ids), "begin": begin_us, "end": begin_us + span_us * number, "span": span_us}
     rates: list[int | None] = [None] * number

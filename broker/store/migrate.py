@@ -33,7 +33,7 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         engine.dispose()
 
 
-def drift(database_url: str) -> list[object]:
+def find_drift(database_url: str) -> list[object]:
     """What autogenerate would still change: empty when the migrations and `tables` say the same."""
     ischema_names["xid8"] = TransactionId  # which SQLAlchemy does not know, and would not compare
     engine = create_engine(driver_url(database_url))

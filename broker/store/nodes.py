@@ -24,7 +24,7 @@ class Node:
 _COLUMNS = tuple(field.name for field in fields(Node))
 
 
-async def known(connection: AsyncConnection) -> dict[str, Node]:
+async def read_all(connection: AsyncConnection) -> dict[str, Node]:
     """What is known of nodes, by id."""
     rows = await connection.execute(select(*(nodes.c[name] for name in _COLUMNS)).order_by(nodes.c.id))
     return {row.id: Node(*row) for row in rows}

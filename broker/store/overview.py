@@ -13,7 +13,7 @@ _STATES = text("""
     WHERE state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND actual_finish_us >= :since GROUP BY state""")
 
 
-async def by_state(connection: AsyncConnection, since_us: int) -> dict[str, int]:
+async def count_by_state(connection: AsyncConnection, since_us: int) -> dict[str, int]:
     """Live transfers, and those that ended since, by state."""
     return {row.state: row.number for row in await connection.execute(_STATES, {"since": since_us})}
 
@@ -34,7 +34,7 @@ _HOURS = text("""
     GROUP BY hour""")
 
 
-async def decisions(connection: AsyncConnection, since_us: int, span_us: int, number: int) -> list[Hour]:
+async def read_decisions(connection: AsyncConnection, since_us: int, span_us: int, number: int) -> list[Hour]:
     """Admissions and refusals in `number` spans of time from `since_us` on."""
     found = {row[0]: row for row in await connection.execute(_HOURS, {"since": since_us, "span": span_us})}
     return [
@@ -57,6 +57,6 @@ _AGENTS = text("""
     FROM (SELECT CASE WHEN goodbye_us IS NULL THEN last_seen_us END AS heard_us FROM hosts) AS heard""")
 
 
-async def agents(connection: AsyncConnection, late_us: int, lost_us: int) -> Agents:
+async def count_agents(connection: AsyncConnection, late_us: int, lost_us: int) -> Agents:
     """`late`: not heard of since `late_us`; `down`: not since `lost_us`, which lies before it, or stopped."""
     return Agents(*(await connection.execute(_AGENTS, {"late": late_us, "lost": lost_us})).one())

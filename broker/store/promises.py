@@ -121,7 +121,7 @@ _ENDANGERED = text(f"""
     WHERE why <> 'kept' ORDER BY priority DESC, promised_us, id LIMIT :limit""")
 
 
-async def endangered(connection: AsyncConnection, now: Now, limit: int = 20) -> list[Endangered]:
+async def find_endangered(connection: AsyncConnection, now: Now, limit: int = 20) -> list[Endangered]:
     """Live transfers whose promise is broken or at risk, the most important first, then the most urgent."""
     return [Endangered(*row) for row in await connection.execute(_ENDANGERED, {**now.values(), "limit": limit})]
 

@@ -22,7 +22,7 @@ _BY_REASON = text("""
     FROM refusals WHERE at_us >= :day GROUP BY reason ORDER BY day DESC, reason""")
 
 
-async def by_reason(connection: AsyncConnection, hour_us: int, day_us: int) -> dict[str, tuple[int, int]]:
+async def count_by_reason(connection: AsyncConnection, hour_us: int, day_us: int) -> dict[str, tuple[int, int]]:
     """Reason -> how many since `hour_us`, and since `day_us`, which lies before it. The most frequent first."""
     rows = await connection.execute(_BY_REASON, {"hour": hour_us, "day": day_us})
     return {row.reason: (int(row.hour or 0), int(row.day)) for row in rows}

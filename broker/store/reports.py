@@ -41,7 +41,7 @@ _KNOWN = text("""
     WHERE r.host = :host""")
 
 
-async def known(connection: AsyncConnection, host: str, asked: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+async def find_known(connection: AsyncConnection, host: str, asked: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
     """Which of these (transfer, sequence) the host has reported before."""
     pairs = list(asked)
     values = {"ids": [transfer_id for transfer_id, _ in pairs], "sequences": [sequence for _, sequence in pairs], "host": host}
@@ -68,7 +68,7 @@ async def note_progress(connection: AsyncConnection, given: Iterable[Report], no
         await connection.execute(_PROGRESS, values)
 
 
-async def measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
+async def read_measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
     """The reports on one transfer in order of time."""
     query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
     return [Report(*row) for row in await connection.execute(query)]
@@ -91,7 +91,7 @@ _REACHED = text("""
     WHERE t.id = ANY(:ids) ORDER BY t.id, r.sequence DESC""")
 
 
-async def reached(connection: AsyncConnection, ids: Sequence[str], limit: int = 30) -> dict[str, list[Reached]]:
+async def read_rates(connection: AsyncConnection, ids: Sequence[str], limit: int = 30) -> dict[str, list[Reached]]:
     """The last reports of each transfer's sender, the newest first."""
     found: dict[str, list[Reached]] = {}
     for row in await connection.execute(_REACHED, {"ids": list(ids), "limit": limit}):

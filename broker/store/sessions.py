@@ -47,7 +47,7 @@ async def touch(connection: AsyncConnection, session_id: str, now_us: int) -> No
     await connection.execute(update(sessions).where(sessions.c.id == session_id).values(seen_us=now_us))
 
 
-async def open_by_token(connection: AsyncConnection, now_us: int, used_since_us: int) -> dict[str, int]:
+async def count_open(connection: AsyncConnection, now_us: int, used_since_us: int) -> dict[str, int]:
     """How many sessions each token has open; tokens without one are left out."""
     is_open = (sessions.c.expires_us > now_us) & (sessions.c.seen_us > used_since_us)
     query = select(sessions.c.token_id, func.count()).where(is_open).group_by(sessions.c.token_id)

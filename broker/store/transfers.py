@@ -182,7 +182,7 @@ def from_row(row: Row[Any] | tuple[Any, ...]) -> Transfer:
     return Transfer(values[0], spec, *values[1 : len(_RECORD)])
 
 
-def added(new: Sequence[Transfer]) -> bulk.Added:
+def prepare_added(new: Sequence[Transfer]) -> bulk.Added:
     """New rows for `transfers`."""
     return bulk.Added(transfers, COLUMNS, [to_row(transfer) for transfer in new])
 
@@ -229,13 +229,13 @@ class Chained(NamedTuple):
     ahead: frozenset[str]
 
 
-async def chained(connection: AsyncConnection, ids: Iterable[str]) -> Chained:
+async def find_chained(connection: AsyncConnection, ids: Iterable[str]) -> Chained:
     """Everybody whom a change of the named transfers can move, and everybody on whom their own place hangs."""
     rows = (await connection.execute(_CHAINED, {"ids": sorted(ids)})).all()
     return Chained(frozenset(row.id for row in rows if row.behind), frozenset(row.id for row in rows if not row.behind))
 
 
-async def successors(connection: AsyncConnection, ids: Iterable[str]) -> list[Transfer]:
+async def find_successors(connection: AsyncConnection, ids: Iterable[str]) -> list[Transfer]:
     """Live transfers that wait for one of these, in id order."""
     query = SELECT.where(
         transfers.c.after == func.any(sorted(ids)),
@@ -246,13 +246,13 @@ async def successors(connection: AsyncConnection, ids: Iterable[str]) -> list[Tr
     return [from_row(row) for row in await connection.execute(query)]
 
 
-async def unfinished(connection: AsyncConnection) -> list[Transfer]:
+async def find_unfinished(connection: AsyncConnection) -> list[Transfer]:
     """All live transfers."""
     query = SELECT.where(transfers.c.state.in_(sorted(LIVE))).order_by(transfers.c.id)
     return [from_row(row) for row in await connection.execute(query)]
 
 
-async def assigned_to(connection: AsyncConnection, host: str) -> list[Transfer]:
+async def find_assigned(connection: AsyncConnection, host: str) -> list[Transfer]:
     """Transfers that the agent on `host` has a part in: live ones, and those whose end is only assumed, which it may still carry on."""
     query = SELECT.where(
         or_(transfers.c.state.in_([State.RESERVED, State.ACTIVE]), transfers.c.assumed),
@@ -269,7 +269,7 @@ _TELL = text("""
     RETURNING id""")
 
 
-async def tell(connection: AsyncConnection, host: str, ids: Iterable[str]) -> set[str]:
+async def mark_told(connection: AsyncConnection, host: str, ids: Iterable[str]) -> set[str]:
     """The agent on `host` is about to be handed these; returns those that are still there to be handed out.
 
     Whoever withdraws what was never handed out does so under the same row locks: one of the two comes first.
@@ -336,7 +336,7 @@ class Patience:
     lost_us: int = 3600 * US_PER_S
 
 
-async def due(connection: AsyncConnection, now_us: int, patience: Patience, limit: int = 1000) -> list[tuple[str, Due]]:
+async def find_due(connection: AsyncConnection, now_us: int, patience: Patience, limit: int = 1000) -> list[tuple[str, Due]]:
     """(id, what for) of transfers whose time has come."""
     values = {"grace": patience.grace_us, "silence": patience.silence_us, "lost": patience.lost_us}
     rows = await connection.execute(_DUE, {"now": now_us, "limit": limit, **values})
@@ -351,7 +351,7 @@ _DISPLACEABLE = text("""
     ORDER BY priority, created_us DESC, id DESC LIMIT :limit""")
 
 
-async def displaceable(
+async def find_displaceable(
     connection: AsyncConnection, links: Iterable[str], priority: int, from_us: int, limit: int = 1000
 ) -> list[str]:
     """Live best-effort transfers below `priority` with something booked on any of the links after `from_us`: the least important first."""

@@ -41,7 +41,7 @@ class LinkLoad:
             async with self._database.transaction() as connection:
                 if await bookings.topology_version(connection) != self._replica.topology_version:
                     await self._replica.load_topology(connection)
-                versions = await bookings.heads(connection)
+                versions = await bookings.read_heads(connection)
                 heads = {name: Head(version, 0) for name, version in versions.items() if name in self._replica.calendars}
                 await self._replica.catch_up(connection, heads, self._clock())
             return self._replica

@@ -70,7 +70,7 @@ async def _drill(database: Database, others: Database, wanted: int, seed: int) -
         results = await desk.submit(Admit(_asks(dice, routers, min(_BATCH, wanted - live)), "bench", Policy()))
         live += sum(isinstance(result, transfers.Transfer) for result in results)
     async with database.transaction() as connection:
-        found = await transfers.unfinished(connection)
+        found = await transfers.find_unfinished(connection)
     uses = Counter(link_id for transfer in found for link_id in transfer.links())
     busiest, crossing = uses.most_common(1)[0]
     window = WindowRecord("win_bench", busiest, _clock(), _clock() + 2 * _DAY_US, 0, "outage", "drill")
@@ -89,7 +89,7 @@ async def _drill(database: Database, others: Database, wanted: int, seed: int) -
     done = await work
     took = time.perf_counter() - begin
     async with database.transaction() as connection:
-        violations = await audit.violations(connection, _clock())
+        violations = await audit.find_violations(connection, _clock())
     assert not any(violations.values()), violations
     assert [outcome.id for outcome in foreseen.outcomes] == [outcome.id for outcome in done.outcomes]
     for runner in runners:

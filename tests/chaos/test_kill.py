@@ -159,7 +159,7 @@ async def kill_at_random(dice: random.Random, record: Record, apis: list[Api], s
 
 async def judge(database: Database, record: Record) -> None:
     async with database.transaction() as connection:
-        found = await audit.violations(connection, time.time_ns() // 1000)
+        found = await audit.find_violations(connection, time.time_ns() // 1000)
     assert not any(found.values()), found
     async with database.transaction() as connection:
         states = {row.id: row.state for row in await connection.execute(text("SELECT id, state FROM transfers"))}

@@ -149,7 +149,7 @@ async def keep_auditing(database: Database, told: Told, over: asyncio.Event) -> 
     """Nothing may be wrong at any time between: what was over capacity for a moment would not be seen afterwards."""
     while not over.is_set():
         async with database.transaction() as connection:
-            found = await audit.violations(connection, time.time_ns() // 1000)
+            found = await audit.find_violations(connection, time.time_ns() // 1000)
         assert not any(found.values()), found
         told.audits += 1
         await asyncio.sleep(0.2)
@@ -199,7 +199,7 @@ async def drill(
 async def busiest(database: Database, told: Told) -> str:
     """The link with the most live transfers ahead."""
     async with database.transaction() as connection:
-        found = await transfers.unfinished(connection)
+        found = await transfers.find_unfinished(connection)
     now = time.time_ns() // 1000
     uses = Counter(link_id for t in found for s in t.segments if s.end_us > now for link_id in set(s.path))
     link_id = uses.most_common(1)[0][0]
@@ -209,7 +209,7 @@ async def busiest(database: Database, told: Told) -> str:
 
 async def judge(database: Database, told: Told) -> None:
     async with database.transaction() as connection:
-        found = await audit.violations(connection, time.time_ns() // 1000)
+        found = await audit.find_violations(connection, time.time_ns() // 1000)
     assert not any(found.values()), found
     async with database.transaction() as connection:
         rows = await transfers.get_many(connection, told.promised)

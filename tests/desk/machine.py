@@ -244,7 +244,7 @@ class Broker(RuleBasedStateMachine):
 
     async def _tell(self, host: str) -> None:
         async with self.world.databases[1].transaction() as connection:
-            await transfers.tell(connection, host, {found.id for found in await transfers.assigned_to(connection, host)})
+            await transfers.mark_told(connection, host, {found.id for found in await transfers.find_assigned(connection, host)})
 
     @precondition(lambda self: self.ids)
     @rule(which=which, desk=DESKS, command=st.sampled_from((Hear, Miss, AssumeLost, GiveBack, Withdraw)))

@@ -51,8 +51,10 @@ class Pulling(Broker):
         async def names() -> set[str]:
             after = self.clock.now_us + LEAD_US
             async with self.world.look.transaction() as connection:
-                between = await forward.ends(connection, eager_planners(), after, begun=False)
-                found = await forward.candidates(connection, between, [], eager_planners(), after, forward.FIRST, 1000, begun=False)
+                between = await forward.find_ends(connection, eager_planners(), after, begun=False)
+                found = await forward.find_candidates(
+                    connection, between, [], eager_planners(), after, forward.FIRST, 1000, begun=False
+                )
             return {place.id for place in found}
 
         found = self.run(names())

@@ -99,14 +99,14 @@ async def test_loading_while_another_desk_commits_counts_nothing_twice(world: Wo
     """warm_up takes no locks: between its reading of the heads and of the ledger, another process may append."""
     await world.links(L1)
     (held,) = await world.admit(world.ask())
-    real = bookings.since
+    real = bookings.read_since
 
     async def after_a_cancellation(connection: Any, *given: Any) -> Any:
-        monkeypatch.setattr(bookings, "since", real)
+        monkeypatch.setattr(bookings, "read_since", real)
         await world.do(End(held.id, "me", action=Action.CANCEL), desk=0)
         return await real(connection, *given)
 
-    monkeypatch.setattr(bookings, "since", after_a_cancellation)
+    monkeypatch.setattr(bookings, "read_since", after_a_cancellation)
     await world.desks[1].warm_up()
     await world.check()  # the second desk must not believe that there are 2 Gbit/s
 

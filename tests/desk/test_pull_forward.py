@@ -320,7 +320,7 @@ async def test_without_a_database_it_is_forgotten(service: Service, monkeypatch:
     async def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(forward, "ends", fails)
+    monkeypatch.setattr(forward, "find_ends", fails)
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
     assert await puller.pull_freed(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"

@@ -99,7 +99,7 @@ class World:
         """Ledger, transfers, capacity and every desk's memory say the same, now and for ever; `carried`: transfers not to be judged by volume."""
         now = self.clock.now_us
         async with self.look.transaction() as connection:
-            found = await audit.violations(connection, now)
+            found = await audit.find_violations(connection, now)
         assert not any(found.values()), found
         async with self.look.transaction() as connection:
             records = await bookings.load_links(connection)

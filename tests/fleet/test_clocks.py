@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broker.core.transfer_spec import SignalKind, StartSignal
-from broker.fleet.clocks import Limits, begins_by_clock, trouble
+from broker.fleet.clocks import Limits, begins_by_clock, find_trouble
 from tests.api.problems import problem
 from tests.asks import make_ask
 from tests.fleet.world import VOLUME, Fleet
@@ -28,7 +28,7 @@ GOOD = {"offset_us": -120, "error_us": 300, "adjtimex_error_us": 1500, "synchron
     ],
 )
 def test_which_clocks_are_good(clock: dict[str, Any] | None, why: str | None) -> None:
-    found = trouble(clock, 100_000_000, LIMITS)
+    found = find_trouble(clock, 100_000_000, LIMITS)
     assert found is None if why is None else found is not None and why in found
 
 

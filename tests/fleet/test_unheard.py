@@ -145,7 +145,7 @@ async def test_who_fetches_while_it_is_withdrawn_is_handed_nothing(fleet: Fleet,
     """Read first, withdrawn meanwhile: the answer leaves it out."""
     booked, other = await fleet.book(), await fleet.book(not_before="2026-01-01T01:00:00Z")
     async with service.database.transaction() as connection:
-        read = await handing.assignments(connection, "h1", b"x" * 32, 0, {}, service.clock())
+        read = await handing.load_assignments(connection, "h1", b"x" * 32, 0, {}, service.clock())
     assert read.untold == {booked["id"], other["id"]}
     service.clock.advance(70)
     await all_due(service)

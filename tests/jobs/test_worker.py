@@ -246,7 +246,7 @@ async def test_a_worker_that_is_killed_in_the_middle(live: World, database_url: 
     assert sorted(row.subject for row in replanned) == sorted(transfer.id for transfer in others)
     assert (await live.rows("SELECT count(*) AS n FROM events WHERE action = 'job.done' AND subject = 'plan_1'"))[0].n == 1
     async with live.look.transaction() as connection:
-        assert not any((await audit.violations(connection, wall_clock())).values())
+        assert not any((await audit.find_violations(connection, wall_clock())).values())
 
 
 async def _is(world: World, job_id: str, state: JobState) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link, Network
 from broker.core.request import Options, Request
-from broker.planners.binding import Binding, binding
+from broker.planners.binding import Binding, find_binding
 from tests.core.grid import MICROBITS_PER_BYTE, Scenario, cases
 from tests.planners.mesh import Mesh, meshes
 
@@ -34,7 +34,7 @@ def test_the_interval_is_where_most_is_missing_and_the_link_carries_least_in_it(
     if hold:
         mesh = mesh.asking(volume_bytes=None, duration_us=after)
     mesh = mesh.asking(options=Options(paths=1))
-    found = binding(mesh.request, mesh.network, mesh.calendars)
+    found = find_binding(mesh.request, mesh.network, mesh.calendars)
     scenarios = [s for s in mesh.scenarios() if s.usable(s.links[0].levels.max()[None]).any()]
     if not scenarios:
         return
@@ -78,9 +78,9 @@ def test_the_path_that_comes_nearest_is_looked_at() -> None:
         "b": Calendar([(DISTANT_PAST_US, 8 * MEGA), (40, MEGA), (60, 8 * MEGA)]),
     }
     request = Request("r", "A", "B", 90, 0, deadline_us=100)
-    assert binding(request, network, calendars) == Binding("b", 40, 60)
-    assert binding(replace(request, options=Options(paths=1)), network, calendars) == Binding("a", 10, 90)
-    assert binding(replace(request, options=Options(path=("a",))), network, calendars) == Binding("a", 10, 90)
+    assert find_binding(request, network, calendars) == Binding("b", 40, 60)
+    assert find_binding(replace(request, options=Options(paths=1)), network, calendars) == Binding("a", 10, 90)
+    assert find_binding(replace(request, options=Options(path=("a",))), network, calendars) == Binding("a", 10, 90)
 
 
 def test_without_a_deadline_the_tail_binds() -> None:
@@ -90,9 +90,9 @@ def test_without_a_deadline_the_tail_binds() -> None:
         "b": Calendar([(DISTANT_PAST_US, 100), (30, 0)]),
     }
     request = Request("r", "A", "C", 10**9, 0)
-    assert binding(request, network, calendars) == Binding("b", 30, 1_000_030)
-    assert binding(replace(request, destination="Z"), network, calendars) is None
-    assert binding(replace(request, options=Options(path=("Z",))), network, calendars) is None
+    assert find_binding(request, network, calendars) == Binding("b", 30, 1_000_030)
+    assert find_binding(replace(request, destination="Z"), network, calendars) is None
+    assert find_binding(replace(request, options=Options(path=("Z",))), network, calendars) is None
 
 
 def test_a_path_that_is_down_says_so() -> None:
@@ -100,4 +100,4 @@ def test_a_path_that_is_down_says_so() -> None:
     network = Network(links)
     calendars = {link.id: Calendar(link.capacity()) for link in links}
     request = Request("r", "A", "C", 1, 10, deadline_us=500)
-    assert binding(request, network, calendars) == Binding("b", 10, 500)
+    assert find_binding(request, network, calendars) == Binding("b", 10, 500)

@@ -14,7 +14,7 @@ from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.planners import DEFAULT_PLANNER, PLANNERS
-from broker.planners.offers import CounterOffer, counter_offer
+from broker.planners.offers import CounterOffer, find_counter_offer
 from tests.core.grid import cases
 from tests.planners.mesh import Mesh, meshes
 
@@ -42,7 +42,7 @@ def test_the_finish_and_the_volume_can_be_had_and_no_more(name: str, mesh: Mesh,
     asked = accepts(name, mesh)
     if asked():
         return
-    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    offer = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
     finish, deadline = offer.earliest_finish_us, mesh.request.deadline_us
     assert deadline is not None
     if finish is None:
@@ -64,7 +64,7 @@ def test_what_the_optimal_planner_offers_can_be_had(mesh: Mesh, after: int) -> N
     asked = accepts("optimal", mesh)
     if asked():
         return
-    offer = counter_offer(PLANNERS["optimal"], mesh.request, mesh.network, mesh.calendars)
+    offer = find_counter_offer(PLANNERS["optimal"], mesh.request, mesh.network, mesh.calendars)
     assert offer.earliest_finish_us is None or asked(deadline_us=offer.earliest_finish_us)
     assert offer.largest_volume_bytes is None or asked(volume_bytes=offer.largest_volume_bytes)
 
@@ -80,7 +80,7 @@ def test_the_smallest_rate_max_can_be_had_and_none_smaller(name: str, mesh: Mesh
     asked = accepts(name, mesh)
     if asked():
         return
-    offered = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).smallest_rate_max_bps
+    offered = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).smallest_rate_max_bps
     if offered is not None:
         assert asked(rate_max_bps=offered)
         if offered > (low or 1):
@@ -102,7 +102,7 @@ def test_the_largest_rate_min_can_be_had_and_none_larger(name: str, mesh: Mesh, 
     asked = accepts(name, mesh)
     if asked():
         return
-    offered = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).largest_rate_min_bps
+    offered = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars).largest_rate_min_bps
     if offered is not None:
         assert 0 < offered < low
         assert asked(rate_min_bps=offered)
@@ -119,7 +119,7 @@ def test_the_longest_duration_can_be_had_and_none_longer(name: str, mesh: Mesh, 
     asked = accepts(name, mesh)
     if asked():
         return
-    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    offer = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
     offered = offer.longest_duration_us
     assert offered is None or (offered < duration and asked(duration_us=offered))
     for longer in range((offered or 0) + 1, duration):
@@ -140,7 +140,7 @@ def test_offers_keep_the_options(name: str, options: Options, mesh: Mesh, after:
     asked = accepts(name, mesh)
     if asked():
         return
-    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    offer = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
     if offer.earliest_finish_us is not None:
         assert asked(deadline_us=offer.earliest_finish_us)
         assert not asked(deadline_us=offer.earliest_finish_us - 1)
@@ -162,10 +162,10 @@ def test_links_that_come_back_are_offers_too() -> None:
     calendars = {link.id: Calendar(link.capacity()) for link in network.links.values()}
     request = Request("r", "A", "B", 10, 1, deadline_us=50, options=Options(paths=1))
     for name in ("vbls", "alap"):
-        offer = counter_offer(PLANNERS[name], request, network, calendars)
+        offer = find_counter_offer(PLANNERS[name], request, network, calendars)
         assert offer == CounterOffer(108, 3), name
     # At one rate from the beginning, only the far way will ever do, and a deadline after 100 lets the near link hide it again.
-    assert counter_offer(PLANNERS["spaghetti"], request, network, calendars).earliest_finish_us == 161
+    assert find_counter_offer(PLANNERS["spaghetti"], request, network, calendars).earliest_finish_us == 161
 
 
 def test_a_lower_rate_min_may_be_had_over_a_smaller_link() -> None:
@@ -178,7 +178,7 @@ def test_a_lower_rate_min_may_be_had_over_a_smaller_link() -> None:
     calendars["thick 2"].book(0, 10**9, 15 * MEGA)
     request = Request("r", "A", "B", 1_000, 0, rate_min_bps=15 * MEGA, deadline_us=10**9, options=Options(paths=1))
     for name in ("vbls", "alap"):
-        assert counter_offer(PLANNERS[name], request, network, calendars).largest_rate_min_bps == 8 * MEGA
+        assert find_counter_offer(PLANNERS[name], request, network, calendars).largest_rate_min_bps == 8 * MEGA
 
 
 def test_fbls_may_be_served_by_less() -> None:
@@ -186,10 +186,10 @@ def test_fbls_may_be_served_by_less() -> None:
     network = Network([Link("L", "A", "B", 8 * MEGA)])
     calendars = {"L": Calendar([(DISTANT_PAST_US, 0), (0, 8 * MEGA), (5, 4 * MEGA), (22, 2 * MEGA)])}
     request = Request("r", "A", "B", 10, 0, rate_max_bps=8 * MEGA, deadline_us=30)
-    offer = counter_offer(PLANNERS["fbls"], request, network, calendars)
+    offer = find_counter_offer(PLANNERS["fbls"], request, network, calendars)
     assert offer == CounterOffer(None, 5, smallest_rate_max_bps=3_636_364)  # 80 bits in 22 us
     slower = replace(request, rate_max_bps=2 * MEGA)
-    assert counter_offer(PLANNERS["fbls"], slower, network, calendars) == CounterOffer(40, 7, smallest_rate_max_bps=3_636_364)
+    assert find_counter_offer(PLANNERS["fbls"], slower, network, calendars) == CounterOffer(40, 7, smallest_rate_max_bps=3_636_364)
 
 
 def test_what_nothing_helps_is_offered_nothing() -> None:
@@ -197,11 +197,13 @@ def test_what_nothing_helps_is_offered_nothing() -> None:
     calendars = {"L": Calendar([(DISTANT_PAST_US, 0)])}
     request = Request("r", "A", "B", 10**9, 0, rate_max_bps=50, rate_min_bps=20, deadline_us=10**9)
     for name in LIST_PLANNERS:
-        assert counter_offer(PLANNERS[name], request, network, calendars) == CounterOffer(None, None)
-        assert counter_offer(PLANNERS[name], replace(request, deadline_us=None), network, calendars) == CounterOffer(None, None)
+        assert find_counter_offer(PLANNERS[name], request, network, calendars) == CounterOffer(None, None)
+        assert find_counter_offer(PLANNERS[name], replace(request, deadline_us=None), network, calendars) == CounterOffer(
+            None, None
+        )
         nowhere = replace(request, destination="Z")
         assert isinstance(PLANNERS[name].plan(nowhere, network, calendars), Refusal)
-        assert counter_offer(PLANNERS[name], nowhere, network, calendars) == CounterOffer(None, None)
+        assert find_counter_offer(PLANNERS[name], nowhere, network, calendars) == CounterOffer(None, None)
 
 
 def test_the_registry_knows_every_planner_by_its_name() -> None:
@@ -227,5 +229,5 @@ def test_a_link_of_many_rates_is_looked_at_a_bounded_number_of_times(name: str, 
 
     monkeypatch.setattr(Network, "below", counted)
     monkeypatch.setattr(Link, "capacity", None)  # worked out once, when the network was made
-    counter_offer(PLANNERS[name], request, network, calendars)
+    find_counter_offer(PLANNERS[name], request, network, calendars)
     assert len(asked) <= 300

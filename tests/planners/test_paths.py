@@ -13,7 +13,7 @@ from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.planners import PLANNERS, along
-from broker.planners.offers import binding, counter_offer
+from broker.planners.offers import find_binding, find_counter_offer
 from broker.planners.signature import candidates
 from tests.core.grid import cases
 from tests.planners.fixed_rate import earliest_start, latest_start, rate_of
@@ -53,7 +53,7 @@ def test_skipping_paths_by_their_bottlenecks_changes_nothing(mesh: Mesh) -> None
     begin = request.not_before_us
 
     def attempt(task: Any, deadline: int) -> Any:
-        return along.varying(task, calendars, begin, deadline, False)
+        return along.fit_varying(task, calendars, begin, deadline, False)
 
     deadline = tasks[0].deadline_us
     every = along.best_of(tasks, begin, deadline, attempt)
@@ -196,7 +196,7 @@ def test_a_window_that_is_over_is_refused_like_any_other(name: str, mesh: Mesh, 
     answer = mesh.planned(PLANNERS[name])
     assert isinstance(answer, Refusal)
     assert PLANNERS[name].largest_volume(mesh.request, mesh.network, mesh.calendars) == 0
-    offer = counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
+    offer = find_counter_offer(PLANNERS[name], mesh.request, mesh.network, mesh.calendars)
     if offer.earliest_finish_us is not None:
         assert isinstance(mesh.asking(deadline_us=offer.earliest_finish_us).planned(PLANNERS[name]), Plan)
-    binding(mesh.request, mesh.network, mesh.calendars)
+    find_binding(mesh.request, mesh.network, mesh.calendars)

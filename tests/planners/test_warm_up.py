@@ -13,7 +13,7 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.request import Options, Request
 from broker.planners import PLANNERS, warm_up
-from broker.planners.offers import binding, counter_offer
+from broker.planners.offers import find_binding, find_counter_offer
 
 def compiled():
     modules = [module for name, module in sys.modules.items() if name.startswith("broker.")]
@@ -34,12 +34,12 @@ for options in (Options(), Options(paths=1), Options(path=("2", "3")), Options(s
                 Options(shortest_segment_us=700), Options(most_segments=2, shortest_segment_us=900, paths=1)):
     for volume, duration in ((10**6, None), (10**9, None), (None, 2_000), (None, 60_000)):
         request = replace(asked, options=options, volume_bytes=volume, duration_us=duration)
-        binding(request, network, calendars)
+        find_binding(request, network, calendars)
         for planner in PLANNERS.values():
             if not planner.traits.time_limit:
                 planner.plan(request, network, calendars)
                 planner.largest_volume(request, network, calendars)
-                counter_offer(planner, request, network, calendars)
+                find_counter_offer(planner, request, network, calendars)
 late = {name: signatures for name, signatures in compiled().items() if signatures != before[name]}
 assert not late, late
 """

@@ -10,14 +10,14 @@ from tests.postgres import Server
 
 
 def test_migrations_and_tables_say_the_same(database_url: str) -> None:
-    assert migrate.drift(database_url) == []
+    assert migrate.find_drift(database_url) == []
 
 
 def test_drift_would_be_seen(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("ALTER TABLE transfers DROP COLUMN label")
         connection.execute("DROP INDEX ix_transfers_live")
-    assert len(migrate.drift(database_url)) == 2
+    assert len(migrate.find_drift(database_url)) == 2
 
 
 def test_upgrading_again_changes_nothing(database_url: str) -> None:
@@ -26,7 +26,7 @@ def test_upgrading_again_changes_nothing(database_url: str) -> None:
     migrate.upgrade(database_url)
     with psycopg.connect(database_url) as connection:
         assert connection.execute("SELECT version FROM topology").fetchall() == [(5,)]
-    assert migrate.drift(database_url) == []
+    assert migrate.find_drift(database_url) == []
 
 
 def test_several_processes_upgrade_one_empty_database(postgres: Server) -> None:
@@ -36,7 +36,7 @@ def test_several_processes_upgrade_one_empty_database(postgres: Server) -> None:
     try:
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(migrate.upgrade, [postgres.url("bare")] * 4))
-        assert migrate.drift(postgres.url("bare")) == []
+        assert migrate.find_drift(postgres.url("bare")) == []
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("DROP DATABASE bare")

@@ -15,7 +15,7 @@ from broker.api.contract.parts import NOT_MODIFIED, OPEN, TAGGED
 from broker.api.contract.streams import stream_of
 from broker.api.routing import make_router
 from broker.fleet import enrolment, reports
-from broker.fleet.assignments import assignments, hand_out
+from broker.fleet.assignments import hand_out, load_assignments
 from broker.store import hosts
 from broker.store.reports import Report
 
@@ -63,13 +63,13 @@ async def read_assignments(
 ) -> Response:
     """The desired state of an agent, whole."""
     async with broker.database.transaction() as connection:
-        revision = await hosts.seen(connection, host, broker.clock())
+        revision = await hosts.mark_seen(connection, host, broker.clock())
         if revision is not None and if_none_match == etag(revision):
             return Response(status_code=304, headers={"ETag": etag(revision)})
         secret = broker.settings.secret_key.get_secret_value().encode()
         links = await broker.links(connection)
-        read = await assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
-        await hosts.fetched(connection, host, read.document["revision"])
+        read = await load_assignments(connection, host, secret, broker.settings.fallback_rate_bps, links, broker.clock())
+        await hosts.mark_fetched(connection, host, read.document["revision"])
     document = await hand_out(broker.database, host, read)
     document |= server_times(request, broker.clock())
     return render.answer(document, headers={"ETag": etag(document["revision"]), "Cache-Control": "no-store"})

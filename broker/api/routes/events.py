@@ -161,6 +161,6 @@ async def run_audit(broker: BrokerDependency, _: Operator) -> Response:
     """Prove the invariants now, from SQL alone."""
     begin = broker.clock()
     async with broker.database.transaction() as connection:
-        found = await audit.violations(connection, begin)
+        found = await audit.find_violations(connection, begin)
     clean = not any(found.values())
     return render.answer({"clean": clean, "at": format_time(begin), "took_us": broker.clock() - begin, "violations": found})

@@ -48,7 +48,7 @@ async def plan(
 
 async def _check_names(broker: Broker, body: PlanBody) -> None:
     async with broker.database.transaction() as connection:
-        links = await bookings.heads(connection) if body.links else {}
+        links = await bookings.read_heads(connection) if body.links else {}
         found = await transfers.get_many(connection, body.transfers) if body.transfers else {}
     for index, link_id in enumerate(body.links or ()):
         if link_id not in links:
@@ -202,6 +202,6 @@ async def apply(job_id: str, broker: BrokerDependency, caller: Operator, revisio
 def _applied(broker: Broker, caller: Principal, job_id: str) -> Callable[[AsyncConnection], Awaitable[None]]:
     async def write(connection: AsyncConnection) -> None:
         now = broker.clock()
-        await jobs.applied(connection, job_id, now, caller.id, {"applied": True, "applied_at": format_time(now)})
+        await jobs.mark_applied(connection, job_id, now, caller.id, {"applied": True, "applied_at": format_time(now)})
 
     return write

@@ -120,9 +120,9 @@ async def calendar(
     record = await _found(broker, link_id)
     begin_us, end_us = span(begin, end, broker.clock())
     async with broker.database.transaction() as connection:
-        booked = await bookings.booked(connection, link_id, begin_us, end_us)
+        booked = await bookings.read_booked(connection, link_id, begin_us, end_us)
         back = (await broker.reverses(connection)).get(link_id) if reverse else None
-        back_booked = None if back is None else await bookings.booked(connection, back, begin_us, end_us)
+        back_booked = None if back is None else await bookings.read_booked(connection, back, begin_us, end_us)
     steps, decimated = calendar_steps(record.link, booked, begin_us, end_us, points, back_booked)
     shown: list[dict[str, Any]] = [
         {"begin": format_time(at), "capacity_bps": capacity, "booked_bps": taken, "free_bps": capacity - taken}

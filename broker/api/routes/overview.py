@@ -35,12 +35,14 @@ async def overview(broker: BrokerDependency, _: Reader) -> Response:
         now = await promises.look(connection, now_us, silence_us)
         standing = await promises.count(connection, now, day_us)
         endangered = (
-            await promises.endangered(connection, now) if standing.live[promises.AT_RISK] or standing.live[promises.BROKEN] else []
+            await promises.find_endangered(connection, now)
+            if standing.live[promises.AT_RISK] or standing.live[promises.BROKEN]
+            else []
         )
-        hours = await counts.decisions(connection, day_us, _HOUR_US, 24)
-        reasons = await refusals.by_reason(connection, now_us - _HOUR_US, day_us)
-        states = await counts.by_state(connection, day_us)
-        agents = await counts.agents(connection, now_us - silence_us // 2, now_us - silence_us)
+        hours = await counts.read_decisions(connection, day_us, _HOUR_US, 24)
+        reasons = await refusals.count_by_reason(connection, now_us - _HOUR_US, day_us)
+        states = await counts.count_by_state(connection, day_us)
+        agents = await counts.count_agents(connection, now_us - silence_us // 2, now_us - silence_us)
     shown = {
         "at": format_time(now_us),
         "promises": {"live": standing.live, "day": standing.ended, "endangered": [_endangered(item) for item in endangered]},

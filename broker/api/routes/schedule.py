@@ -86,13 +86,13 @@ async def link_bookings(
     """Who has what of a link when, net of what was given back, and what the senders measured. Past and ended ones included."""
     begin_us, end_us = span(begin, end, broker.clock())
     async with broker.database.transaction() as connection:
-        if not link_id.isascii() or "\0" in link_id or link_id not in await bookings.heads(connection):
+        if not link_id.isascii() or "\0" in link_id or link_id not in await bookings.read_heads(connection):
             raise Problem("not-found", f"there is no link {link_id[:128]!r}")
         found = await link_use.rows(connection, link_id, begin_us, end_us)
         parts = uses(found, begin_us, end_us)
-        called = await link_use.named(connection, [found.ids[use.which] for use in parts[:top]])
+        called = await link_use.read_names(connection, [found.ids[use.which] for use in parts[:top]])
         span_us = -(-(end_us - begin_us) // spans)
-        measured = await link_use.measured(connection, found.ids, begin_us, span_us, spans)
+        measured = await link_use.read_measured(connection, found.ids, begin_us, span_us, spans)
     rest = together(parts[top:], begin_us, end_us, points)
     shown = {
         "link": link_id,

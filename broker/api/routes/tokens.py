@@ -52,9 +52,9 @@ async def change(
 
 
 async def _shown(broker: Broker, connection: AsyncConnection, found: Sequence[Token]) -> list[render.Json]:
-    opened = await broker.sessions.open_by_token(connection, broker.clock())
+    opened = await broker.sessions.count_open(connection, broker.clock())
     uses = await token_use.read_all(connection)
-    queued = await jobs.open_by_owner(connection)
+    queued = await jobs.count_open(connection)
     return [
         render.token(item)
         | {

@@ -30,7 +30,7 @@ async def show(broker: BrokerDependency, _: Reader) -> Response:
         # The revision first: what a change in between adds is then met with a revision that is too old, never the other way round.
         revision = await bookings.topology_version(connection)
         records = await bookings.load_links(connection)
-        known = await nodes.known(connection)
+        known = await nodes.read_all(connection)
     links = [document_of(record.link) for record in records.values() if record.host is None]
     return render.answer(
         {"links": links, "nodes": [asdict(node) for node in known.values()], "revision": revision}, headers={"ETag": etag(revision)}

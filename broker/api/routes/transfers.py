@@ -92,7 +92,7 @@ async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], ke
     links = find_asked_links(preempting, broker.desk.replica)
     highest = max(item.spec.priority for item in preempting)
     async with broker.database.transaction() as connection:
-        candidates = await transfers.displaceable(connection, links, highest, broker.clock())
+        candidates = await transfers.find_displaceable(connection, links, highest, broker.clock())
     return AdmitByPreemption(asked, caller.id, broker.policy, key, candidates, allowance=broker.allowance(caller))
 
 
@@ -331,7 +331,7 @@ async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Rea
     """What the agents reported: time, host, bytes so far, rate measured and rate applied."""
     await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
-        found = await reports.measured(connection, transfer_id)
+        found = await reports.read_measured(connection, transfer_id)
     shown = [
         {
             "at": format_time(report.at_us),

@@ -59,7 +59,7 @@ NO_ANSWERS = Answers()
 
 async def find_holders(connection: AsyncConnection, binding: Binding) -> list[str]:
     """The reservations in the way."""
-    return await bookings.holders(connection, binding.link, binding.begin_us, binding.end_us)
+    return await bookings.find_holders(connection, binding.link, binding.begin_us, binding.end_us)
 
 
 class LockedCalendars(dict[str, Calendar]):

@@ -55,8 +55,8 @@ class Replica:
     async def load_topology(self, connection: AsyncConnection) -> None:
         """Read all links anew; calendars of links that are still there keep their bookings under the new capacity."""
         version = await bookings.topology_version(connection)
-        self.drained = await hosts.drained(connection)
-        self.capabilities = {name: read_capabilities(said) for name, said in (await hosts.capabilities(connection)).items()}
+        self.drained = await hosts.find_drained(connection)
+        self.capabilities = {name: read_capabilities(said) for name, said in (await hosts.get_capabilities(connection)).items()}
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:
@@ -82,7 +82,7 @@ class Replica:
             if self.versions[link_id] < head.version
         }
         if behind:
-            for link_id, rows in (await bookings.since(connection, behind, now_us)).items():
+            for link_id, rows in (await bookings.read_since(connection, behind, now_us)).items():
                 self.calendars[link_id].book_all(rows.begins, rows.ends, rows.deltas)
             for link_id in behind:
                 self.versions[link_id] = heads[link_id].version

@@ -68,9 +68,9 @@ async def find_displaced(connection: AsyncConnection, batch: Batch, capacities: 
     if not lacking:
         return []
     seats = {link_id: Calendar(steps) for link_id, steps in lacking.items()}
-    ids = await bookings.transfers_on(connection, lacking, batch.now_us)
+    ids = await bookings.find_transfers(connection, lacking, batch.now_us)
     # Who waits for them may have to move with them, and all rows are locked in one go, in order.
-    chain = await transfers.chained(connection, ids)
+    chain = await transfers.find_chained(connection, ids)
     locked = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True)
     batch.know(locked.values())
     found = [locked[name] for name in ids if name in locked]

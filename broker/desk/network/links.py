@@ -192,7 +192,7 @@ def find_link(batch: Batch, link_id: str, revision: int | None = None) -> LinkRe
 
 async def find_live_transfers(connection: AsyncConnection, link_ids: Sequence[str], now_us: int) -> list[Transfer]:
     """Live transfers with something still booked on any of the links, locked; the most important first, then the oldest."""
-    ids = await bookings.transfers_on(connection, link_ids, now_us)
+    ids = await bookings.find_transfers(connection, link_ids, now_us)
     found = (await transfers.get_many(connection, ids, lock=True)).values()
     return sorted((t for t in found if t.live), key=lambda t: (-t.spec.priority, t.created_us, t.id))
 

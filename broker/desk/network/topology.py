@@ -102,7 +102,7 @@ class PutTopology(Alone[TopologyChange]):
 
     async def _write_nodes(self, connection: AsyncConnection, given: Sequence[Node], batch: Batch) -> bool:
         """Did anything change?"""
-        before, wanted = await nodes.known(connection), {node.id: node for node in given}
+        before, wanted = await nodes.read_all(connection), {node.id: node for node in given}
         changed = [node for node in given if node != before.get(node.id)]
         gone = sorted(before.keys() - wanted.keys()) if self.prune else []
         await nodes.put(connection, changed)

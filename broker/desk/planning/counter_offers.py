@@ -16,7 +16,7 @@ from broker.core.transfer_spec import TransferSpec
 from broker.core.units import MAX_TIME_US, US_PER_S, format_time
 from broker.desk.ground.batch import Batch, NotLocked
 from broker.desk.ground.problems import Problem
-from broker.planners.offers import Binding, CounterOffer, binding, counter_offer
+from broker.planners.offers import Binding, CounterOffer, find_binding, find_counter_offer
 from broker.planners.signature import OutOfBudget, Planner
 
 # An offer holds for a hundredth of the time that is asked about, within these bounds: for programs that ask again at once, and for people.
@@ -52,7 +52,7 @@ def add_counter_offers(
     """`problem` with `counter_offers` and `binding`, and what binds."""
     try:
         problem.more |= _find_offers(planner, request, batch, question)
-        where = binding(request, batch.replica.network, batch.calendars)
+        where = find_binding(request, batch.replica.network, batch.calendars)
     except NotLocked:  # an offer over another path than those of the request: nothing is known of it here
         where = None
     if where is not None:
@@ -137,7 +137,7 @@ class _Bargain:
         return replace(late, deadline_us=deadline)
 
     def _counter_offer(self, request: Request) -> CounterOffer:
-        return counter_offer(self._planner, request, self._batch.replica.network, self._batch.calendars, self._batch.spent)
+        return find_counter_offer(self._planner, request, self._batch.replica.network, self._batch.calendars, self._batch.spent)
 
     def _volume(self, booked_bytes: int) -> int:
         """The largest volume of which no more than so much is booked, margin included."""

@@ -203,14 +203,14 @@ class Puller:
         """The next transfers that could take one of the links."""
         after = self._clock() + (0 if self._begun else policy.managed_lead_us)
         async with self._database.transaction() as connection:
-            waiting = await forward.ends(connection, eager_planners(), after, begun=self._begun)
+            waiting = await forward.find_ends(connection, eager_planners(), after, begun=self._begun)
         between = []
         for pair in waiting:
             if _takes(desk.replica, pair, links):
                 between.append(pair)
             await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
         async with self._database.transaction() as connection:
-            return await forward.candidates(
+            return await forward.find_candidates(
                 connection, between, links, eager_planners(), after, place, self._candidates, begun=self._begun
             )
 

@@ -59,7 +59,7 @@ async def read_snapshot(connection: AsyncConnection, now_us: int, cut_us: int, c
     await replica.catch_up(connection, heads, cut_us)
     found: list[Movable] = []
     kept: dict[str, int] = {}
-    unfinished = await transfers.unfinished(connection)
+    unfinished = await transfers.find_unfinished(connection)
     awaited = {transfer.spec.after for transfer in unfinished if transfer.released_us is None}
     for transfer in unfinished:
         if transfer not in chosen:

@@ -38,7 +38,7 @@ async def lock(
     """
     replica.looked_us = clock()
     named = {transfer_id for command in commands for transfer_id in command.transfer_ids()}
-    chain = await transfers.chained(connection, named) if named else _NOBODY
+    chain = await transfers.find_chained(connection, named) if named else _NOBODY
     seen = await transfers.get_many(connection, chain.behind) if named else {}
     wanted = {link_id for transfer in seen.values() for link_id in transfer.links()}
     for transfer_id in chain.behind - named:
@@ -56,7 +56,7 @@ async def lock(
     found = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True) if named else {}
     if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
         raise Restart
-    if named and await transfers.chained(connection, named) != chain:
+    if named and await transfers.find_chained(connection, named) != chain:
         raise Restart  # somebody joined or left the chain before its first rows were locked
     # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
     now_us = clock()

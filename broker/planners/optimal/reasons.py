@@ -3,7 +3,7 @@
 
 from broker.core.plan import Plan, Refusal
 from broker.core.units import US_PER_S, format_time
-from broker.planners.offers import binding
+from broker.planners.offers import find_binding
 from broker.planners.optimal.batch import Batch
 from broker.planners.optimal.sheets import Sheet
 
@@ -18,7 +18,7 @@ def explain(batch: Batch) -> None:
         request = batch.requests[i]
         if isinstance(batch.best[i], Plan) or request.deadline_us is None:
             continue
-        bound = binding(request, batch.network, sheet)
+        bound = find_binding(request, batch.network, sheet)
         link = "" if bound is None else f"; link {bound.link} binds"
         window = f"{(request.deadline_us - request.not_before_us) / US_PER_S:.6f} s before the deadline {format_time(request.deadline_us)}"
         batch.best[i] = Refusal(
