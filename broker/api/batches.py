@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from broker.api.schemas import TransferRequest
 
 _AT_A_TIME_S = 0.004
-_MOST_ERRORS = 20  # of which the caller hears; nobody reads more, and each costs more than a good item
+_MAX_ERRORS = 20  # of which the caller hears; nobody reads more, and each costs more than a good item
 
 
 async def validated(given: Sequence[Any]) -> list[TransferRequest]:
@@ -26,7 +26,7 @@ async def validated(given: Sequence[Any]) -> list[TransferRequest]:
         except ValidationError as invalid:
             found = invalid.errors(include_url=False, include_input=False)
             errors.extend({**error, "loc": ("body", index, *error["loc"])} for error in found)
-            if len(errors) >= _MOST_ERRORS:
+            if len(errors) >= _MAX_ERRORS:
                 break
         if time.perf_counter() - began > _AT_A_TIME_S:
             await asyncio.sleep(0)

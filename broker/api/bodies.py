@@ -28,7 +28,7 @@ _WITHOUT_TOKEN = 32 * 1024
 _HELD = 64 * 2**20  # of long bodies, all together
 _AT_ONCE = 4  # long bodies that are worked on
 _SHORT = 16 * 1024
-_MOST_KEYS = 4096  # of one object; metadata may have 2,700
+_MAX_KEYS = 4096  # of one object; metadata may have 2,700
 _AT_A_TIME_S = 0.004
 _REST_S = 0.1
 # What holds lists: of transfers, of links, of capacity steps, of ids, of reports.
@@ -136,8 +136,8 @@ async def _look_through(body: bytearray) -> None:
     while waiting:
         number += 1
         item = waiting.pop()
-        if isinstance(item, dict) and len(item) > _MOST_KEYS:
-            raise Problem("too-large", f"an object with {len(item)} fields; at most {_MOST_KEYS}", {"limit": _MOST_KEYS})
+        if isinstance(item, dict) and len(item) > _MAX_KEYS:
+            raise Problem("too-large", f"an object with {len(item)} fields; at most {_MAX_KEYS}", {"limit": _MAX_KEYS})
         waiting.extend(part for part in (item.values() if isinstance(item, dict) else item) if isinstance(part, dict | list))
         if number % 64 == 0 and time.perf_counter() - began > _AT_A_TIME_S:
             await asyncio.sleep(0)

@@ -15,7 +15,7 @@ from broker.api.statuses import status_of
 from broker.desk.ground.problems import Problem
 from broker.store.session import DatabaseAway
 
-_MOST_ERRORS = 20
+_MAX_ERRORS = 20
 _BY_STATUS = {
     400: "malformed",
     404: "not-found",
@@ -81,9 +81,9 @@ async def _on_invalid(_: Request, invalid: Exception) -> Response:
     found = invalid.errors()
     if any(error["type"] == "json_invalid" for error in found):
         return problem_answer(Problem("malformed", f"the body is not JSON: {found[0].get('ctx', {}).get('error', '')}"))
-    errors = [{"field": _field(error["loc"]), "detail": str(error["msg"])} for error in found[:_MOST_ERRORS]]
+    errors = [{"field": _field(error["loc"]), "detail": str(error["msg"])} for error in found[:_MAX_ERRORS]]
     detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors[:3])
-    more = {"errors": errors} | ({"errors_total": len(found)} if len(found) > _MOST_ERRORS else {})
+    more = {"errors": errors} | ({"errors_total": len(found)} if len(found) > _MAX_ERRORS else {})
     return problem_answer(Problem("invalid", detail, more))
 
 

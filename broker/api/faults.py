@@ -17,7 +17,7 @@ from broker.api import request_ids
 log = logging.getLogger(__name__)
 
 _IN_FULL_EVERY_S = 60.0
-_MOST_LOGGED = 8000  # characters of one fault; a traceback of the database's driver alone has 25,000
+_MAX_LOGGED = 8000  # characters of one fault; a traceback of the database's driver alone has 25,000
 _ANSWER = {
     "type": "about:blank",
     "title": "Internal error",
@@ -58,7 +58,7 @@ class Faults:
             return
         self._logged[place] = now
         text = "".join(traceback.format_exception(fault))
-        if len(text) > _MOST_LOGGED:  # the raise is at the end, who asked at the beginning
-            half = _MOST_LOGGED // 2
+        if len(text) > _MAX_LOGGED:  # the raise is at the end, who asked at the beginning
+            half = _MAX_LOGGED // 2
             text = f"{text[:half]}\n... {len(text) - 2 * half} characters ...\n{text[-half:]}"
         log.error("%s failed\n%s", request, text)

@@ -24,7 +24,7 @@ from broker.store.session import Database, DatabaseAway
 
 PAGE = 500
 _PAUSE_S = 0.05  # between two reads: what comes meanwhile is read together
-_MOST_UNREAD = 128  # events that one listener may leave lying about
+_MAX_UNREAD = 128  # events that one listener may leave lying about
 _WHOSE = frozenset({"token", "session"})  # events that may end what a caller is allowed
 
 # Of which kinds are the events that everybody may see who may see transfers, links, hosts and jobs at all.
@@ -79,7 +79,7 @@ class Listener:
     def tell(self, heard: Heard) -> None:
         if not self.missed:
             self._unread.append(heard)
-            if len(self._unread) > _MOST_UNREAD:
+            if len(self._unread) > _MAX_UNREAD:
                 self.missed = True
                 self._unread.clear()
             self._ready.set()

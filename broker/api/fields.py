@@ -21,7 +21,7 @@ from broker.core.units import MAX_RATE_BPS, MAX_VOLUME_BYTES, parse_time
 
 MAX_SLOT_US = 86_400_000_000  # one day
 MAX_METADATA_BYTES = 16_384
-_MOST_UNKNOWN = 20
+_MAX_UNKNOWN = 20
 
 
 def _storable(text: str) -> str:
@@ -94,7 +94,7 @@ class Body(BaseModel):
     def _few_unknown(cls, value: Any) -> Any:
         """One mistake for a crowd of unknown fields: an error for each would take longer than all the rest."""
         known = len(cls.model_fields)
-        if isinstance(value, dict) and len(value) > known + _MOST_UNKNOWN and cls.model_config["extra"] == "forbid":
+        if isinstance(value, dict) and len(value) > known + _MAX_UNKNOWN and cls.model_config["extra"] == "forbid":
             raise PydanticCustomError(
                 "extra_forbidden", "has {given} fields; there are {known}", {"given": len(value), "known": known}
             )

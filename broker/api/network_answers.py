@@ -10,8 +10,8 @@ from broker.core.request import FieldProblem
 from broker.desk.ground.problems import Problem
 from broker.desk.network.displacement import Outcome
 
-_MOST_OUTCOMES = 1000
-_MOST_ERRORS = 20
+_MAX_OUTCOMES = 1000
+_MAX_ERRORS = 20
 
 
 def link_of(body: LinkBody) -> Link:
@@ -47,7 +47,7 @@ def mistakes(link: Link, at: str = "") -> Iterator[FieldProblem]:
 def refuse(found: Sequence[FieldProblem]) -> None:
     """Raises Problem with every mistake, where there are any."""
     if found:
-        errors = [{"field": field, "detail": detail} for field, detail in found[:_MOST_ERRORS]]
+        errors = [{"field": field, "detail": detail} for field, detail in found[:_MAX_ERRORS]]
         raise Problem("invalid", "; ".join(f"{field}: {detail}" for field, detail in found[:3]), {"errors": errors})
 
 
@@ -56,7 +56,7 @@ def describe_outcomes(outcomes: Sequence[Outcome], preview: bool) -> Json:
     return {
         "replanned": [outcome.id for outcome in outcomes],
         "broken": [outcome.id for outcome in outcomes if outcome.broken],
-        "outcomes": [_outcome(outcome) for outcome in outcomes[:_MOST_OUTCOMES]],
+        "outcomes": [_outcome(outcome) for outcome in outcomes[:_MAX_OUTCOMES]],
         "preview": preview,
     }
 

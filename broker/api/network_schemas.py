@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from broker.api.fields import Body, Name, Text, TimeText
 from broker.api.schemas import LinkBody, LinkOut, OnBroken, WaitingReason
 
-MOST_LINKS = 10_000
+MAX_LINKS = 10_000
 
 
 class NodeBody(Body):
@@ -27,9 +27,9 @@ class NodeBody(Body):
 class TopologyBody(Body):
     """The links of NET.json: what GET /v1/topology answers can be sent back as it is."""
 
-    links: Annotated[list[LinkBody], Field(fail_fast=True)] = Field(max_length=MOST_LINKS)
+    links: Annotated[list[LinkBody], Field(fail_fast=True)] = Field(max_length=MAX_LINKS)
     nodes: Annotated[list[NodeBody], Field(fail_fast=True)] | None = Field(
-        default=None, max_length=MOST_LINKS, description="names and places of nodes; null: they stay as they are"
+        default=None, max_length=MAX_LINKS, description="names and places of nodes; null: they stay as they are"
     )
     prune: bool = Field(default=True, strict=True, description="delete the links that are not named; false: only add and change")
     on_broken: OnBroken = "refuse"

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from broker.api.render import Json, time_or_none
 from broker.core.segments import total_rates
 from broker.core.transfer import State
-from broker.predict.finish import LEAST_REPORTS, Step, finish
+from broker.predict.finish import MIN_REPORTS, Step, finish
 from broker.store import names, promises, reports
 from broker.store.promises import STATUS, Now
 from broker.store.reports import Reached
@@ -57,7 +57,7 @@ def _outlook(record: Transfer, why: str | None, reached: Sequence[Reached], now_
         by_clock = record.mode == "reserve" or record.spec.volume_bytes is None
         left = record.booked_bytes - carried if by_clock else (record.spec.volume_bytes or 0) - record.bytes_done
         found = finish(plan, now_us, left, shares)
-    measured = found is not None and len(shares) >= LEAST_REPORTS
+    measured = found is not None and len(shares) >= MIN_REPORTS
     return {
         "promise": None if why is None else STATUS[why],
         "why": why,

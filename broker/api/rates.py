@@ -11,7 +11,7 @@ from math import ceil
 
 from broker.desk.ground.problems import Problem
 
-_MOST_KEYS = 10_000
+_MAX_KEYS = 10_000
 
 
 class Buckets:
@@ -35,7 +35,7 @@ class Buckets:
             self._full[key] = full - self._interval
             raise self._refusal(wait)
         self._full[key] = full
-        if len(self._full) > _MOST_KEYS:
+        if len(self._full) > _MAX_KEYS:
             self._full.popitem(last=False)
 
     def give_back(self, key: str) -> None:

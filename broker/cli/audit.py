@@ -22,7 +22,7 @@ MEANINGS = {
     "successor_out_of_turn": "who waits for another is not booked before its end, and waits for nobody that has ended",
     "token_use_differs": "what tokens are said to have booked is what their transfers add up to",
 }
-_MOST_ROWS = 5
+_MAX_ROWS = 5
 
 
 def audit_command(state_dir: StateDir = None, as_json: AsJson = False) -> None:
@@ -41,7 +41,7 @@ def audit_command(state_dir: StateDir = None, as_json: AsJson = False) -> None:
             rows.add_row(name, MEANINGS.get(name, ""), result)
         context.show_table(rows)
         for name, violations in found["violations"].items():
-            for row in violations[:_MOST_ROWS]:
+            for row in violations[:_MAX_ROWS]:
                 context.say(Text(f"{name}: " + ", ".join(f"{key} {value}" for key, value in row.items())))
         verdict = "all invariants hold" if found["clean"] else "INVARIANTS ARE BROKEN"
         context.say(f"{verdict} at {found['at']} (checked in {show_duration(found['took_us'])})")

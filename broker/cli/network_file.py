@@ -19,7 +19,7 @@ from broker.core.network import Link, Network
 from broker.core.request import DEFAULT_PATHS, FieldProblem, Options, Request
 from broker.core.units import MAX_TIME_US, US_PER_S, parse_time
 
-_MOST_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones say it all
+_MAX_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones say it all
 
 
 class BadFile(Exception):
@@ -27,7 +27,7 @@ class BadFile(Exception):
 
     def __init__(self, path: Path, mistakes: Sequence[str]) -> None:
         self.path, self.mistakes = path, tuple(mistakes)
-        shown = list(self.mistakes[:_MOST_MISTAKES])
+        shown = list(self.mistakes[:_MAX_MISTAKES])
         if len(self.mistakes) > len(shown):
             shown.append(f"... and {len(self.mistakes) - len(shown)} more")
         super().__init__("\n".join(f"{path}: {line}" for line in shown))

@@ -21,7 +21,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
 
-_MOST_ROUTES = 1 << 14  # questions; above that their routes are put together anew
+_MAX_ROUTES = 1 << 14  # questions; above that their routes are put together anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Network:
         question = source, target, k, without
         routes = self._routes.get(question)
         if routes is None:
-            if len(self._routes) >= _MOST_ROUTES:
+            if len(self._routes) >= _MAX_ROUTES:
                 self._routes.clear()
             routes = self._routes[question] = tuple([self.along(path) for path in self._lanes(*question)])
         return routes

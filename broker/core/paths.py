@@ -17,11 +17,11 @@ Path = tuple[str, ...]
 _METRIC = 1 << 32
 
 # What is kept, in entries: some 30 MB with k = 4 and ten links a path. Above that the memory starts anew.
-_MOST_ANSWERS = 1 << 14
-_MOST_TARGETS = 256
+_MAX_ANSWERS = 1 << 14
+_MAX_TARGETS = 256
 
 # More changed links than this, and looking for what they leave alone costs more than finding it again.
-_MOST_ADDED = 16
+_MAX_ADDED = 16
 
 
 class Edge(NamedTuple):
@@ -76,7 +76,7 @@ class Paths:
         question = _Question(source, target, k, without)
         answer = self._answers.get(question)
         if answer is None:
-            if len(self._answers) >= _MOST_ANSWERS:
+            if len(self._answers) >= _MAX_ANSWERS:
                 self._answers.clear()
             answer = self._answers[question] = tuple(self._find(question))
         return answer
@@ -146,7 +146,7 @@ class Paths:
     def _distances_to(self, target: str) -> Mapping[str, int]:
         """The weight of the shortest path from every node that reaches `target`. Forbidding links only makes paths longer."""
         if target not in self._distances:
-            if len(self._distances) >= _MOST_TARGETS:
+            if len(self._distances) >= _MAX_TARGETS:
                 self._distances.clear()
             self._distances[target] = _distances(target, self._into)
         return self._distances[target]
@@ -164,7 +164,7 @@ class Paths:
             # The same graph: one memory for both, which either may go on filling.
             self._answers, self._distances = previous._answers, previous._distances
             return
-        if len(added) > _MOST_ADDED:
+        if len(added) > _MAX_ADDED:
             return
         detours = [(_distances(edge.source, self._into), _weight(edge), _distances(edge.target, self._onward())) for edge in added]
         for question, answer in list(previous._answers.items()):

@@ -8,7 +8,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS
 
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
-_MOST_RATE = MAX_RATE_BPS
+_MAX_RATE = MAX_RATE_BPS
 
 
 @compiled
@@ -134,7 +134,7 @@ def most_constant(
 def rate_needed(bits: int, duration: int) -> int:
     """bit/s, rounded up, for a volume in `duration` microseconds; for ever when it is more than 1 Pb/s."""
     rate, rest = bits // duration, bits % duration
-    if rate > _MOST_RATE // _MILLION:
+    if rate > _MAX_RATE // _MILLION:
         return _FOREVER
     for _ in range(6):  # digit by digit, because a remainder times a million would not fit
         rest *= 10

@@ -7,8 +7,8 @@ moved to one without carrying less. With one, rows of exactly that length may fo
 the change points plus and minus its multiples count as well.
 
 What is exact, and up to where: volumes are whole microbits up to 576 GB, above that rounded down by less than 1 part in 4e17 a row. A
-row spans at most `_LONGEST_SPAN` of the instants, fewer where it would take more than `_MOST_STEPS`; shifted instants are added up to
-`_MOST_INSTANTS`, and rows are counted as far as `_MOST_CELLS` of memory go. Beyond that plans are still right, but may end later.
+row spans at most `_LONGEST_SPAN` of the instants, fewer where it would take more than `_MAX_STEPS`; shifted instants are added up to
+`_MAX_INSTANTS`, and rows are counted as far as `_MAX_CELLS` of memory go. Beyond that plans are still right, but may end later.
 """
 
 # ruff: noqa: PLR0912 - one transition of a dynamic programme belongs in one loop
@@ -26,9 +26,9 @@ Int32Array = NDArray[np.int32]
 
 _LONGEST_SPAN = 2048
 _SHORTEST_SPAN = 16
-_MOST_INSTANTS = 4096
-_MOST_CELLS = 1 << 22
-_MOST_STEPS = 100_000_000
+_MAX_INSTANTS = 4096
+_MAX_CELLS = 1 << 22
+_MAX_STEPS = 100_000_000
 
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
@@ -112,7 +112,7 @@ def _instants(rates: Int64Array, limits: Limits) -> tuple[Int64Array, Int64Array
     )  # later than one step after the last change, nothing does
     furthest = min((end - begin) // step, len(bounds) if limits.most is None else limits.most)
     for multiple in range(1, furthest + 1):
-        if len(bounds) >= _MOST_INSTANTS:
+        if len(bounds) >= _MAX_INSTANTS:
             break
         shifted = np.concatenate((changes - multiple * step, changes + multiple * step))
         bounds = np.union1d(bounds, shifted[(shifted > begin) & (shifted <= end)])
@@ -122,11 +122,11 @@ def _instants(rates: Int64Array, limits: Limits) -> tuple[Int64Array, Int64Array
 def _layers(limits: Limits, stretches: int) -> int:
     if limits.most is None:
         return 1
-    return max(min(limits.most, stretches, _MOST_CELLS // (stretches + 1)), 1)
+    return max(min(limits.most, stretches, _MAX_CELLS // (stretches + 1)), 1)
 
 
 def _span(stretches: int, layers: int) -> int:
-    return min(max(_MOST_STEPS // (stretches * layers), _SHORTEST_SPAN), _LONGEST_SPAN)
+    return min(max(_MAX_STEPS // (stretches * layers), _SHORTEST_SPAN), _LONGEST_SPAN)
 
 
 def _rows_up_to(

@@ -25,7 +25,7 @@ from broker.store.session import Database, DatabaseAway
 
 log = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 _PATIENCE_S = 1.0
 
 _WORK = {Kind.PLAN: run_plan, Kind.SIMULATION: run_simulation}
@@ -41,7 +41,7 @@ async def look_for_work(database: Database, clock: Callable[[], int], chosen: Se
     """Give up on silent workers, then run jobs until none waits. Raises DatabaseAway where not even that can be seen."""
     while not stopping():
         async with database.transaction() as connection:
-            await jobs.revive(connection, clock(), chosen.job_lost_s * US_PER_S, MOST_ATTEMPTS, _silent)
+            await jobs.revive(connection, clock(), chosen.job_lost_s * US_PER_S, MAX_ATTEMPTS, _silent)
         async with database.transaction() as connection:
             job = await jobs.claim(connection, clock(), chosen.job_slots)
         if job is None:
@@ -67,7 +67,7 @@ async def _carry_out(
         end = partial(jobs.give_back, why="the database was away; waiting", forgiven=True)
     except ChildDied as died:
         log.warning("job %s: %s", job.id, died)
-        if job.attempts < MOST_ATTEMPTS:
+        if job.attempts < MAX_ATTEMPTS:
             end = partial(jobs.give_back, why=f"{died}; trying again", forgiven=False)
         else:
             end = partial(jobs.finish, state=JobState.FAILED, error=_gave_up(job, str(died)))

@@ -21,8 +21,8 @@ from broker.store.jobs import JobState, Json
 
 log = logging.getLogger(__name__)
 
-MOST_ROUNDS = 6
-MOST_CHANGES_SHOWN = 10_000
+MAX_ROUNDS = 6
+MAX_CHANGES_SHOWN = 10_000
 _FIRST_GUESS_S, _SHORTEST_S = 3.0, 1.0
 
 
@@ -35,10 +35,10 @@ async def run_plan(run: Run) -> None:
     # A desk of the job's own: what it writes beside must not take anybody else's batch down with it.
     desk = Desk(run.database, run.clock)
     async with run.child() as child, at_work(desk):
-        for rounds in range(1, MOST_ROUNDS + 1):
+        for rounds in range(1, MAX_ROUNDS + 1):
             began = time.monotonic()
             proposal, agreement = await _propose(run, child, time_limit, expected)
-            result = describe_result(proposal, agreement, applied=apply, rounds=rounds, most=MOST_CHANGES_SHOWN)
+            result = describe_result(proposal, agreement, applied=apply, rounds=rounds, most=MAX_CHANGES_SHOWN)
             if not apply or not proposal.changes:
                 await run.done(result)
                 return
@@ -50,7 +50,7 @@ async def run_plan(run: Run) -> None:
                 problem = refusal
             if not is_stale(problem):
                 raise problem
-            if rounds == MOST_ROUNDS:
+            if rounds == MAX_ROUNDS:
                 raise _lost_the_race(problem, rounds)
             log.info("job %s, round %d: %s", run.job.id, rounds, problem.detail)
             # Where many book, a plan that is a little worse and there at once beats one that always comes too late.

@@ -21,7 +21,7 @@ from broker.jobs.rehearsal_work import Sent
 log = logging.getLogger(__name__)
 
 # Callers that wait for a place, all together, and how long: then there are too many of them.
-_MOST_WAITING = 100
+_MAX_WAITING = 100
 _PATIENCE = 4.0  # budgets
 # A process that does not end when its budget is spent is inside a solver, or counts wrong: it is killed after so many budgets.
 _KILLED_AFTER = 2.0
@@ -64,8 +64,8 @@ class Pool:
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[Rehearse]:
         """A process for one rehearsal, callers in turn. Raises Problem where too many wait, or for too long."""
-        if len(self._queue) >= _MOST_WAITING:
-            raise Problem.out_of_budget(f"{_MOST_WAITING} others wait for their plans")
+        if len(self._queue) >= _MAX_WAITING:
+            raise Problem.out_of_budget(f"{_MAX_WAITING} others wait for their plans")
         granted: asyncio.Future[tuple[_Place, asyncio.Future[None]]] = asyncio.get_running_loop().create_future()
         self._queue.put(Work(_Turn(caller), granted))
         self._waits.set()

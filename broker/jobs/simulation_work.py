@@ -14,7 +14,7 @@ from broker.simulate import Specification, SpecificationError, run
 
 Progress = Callable[[float, str], None]
 
-MOST_BYTES = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 
 
 class SimulationTask(NamedTuple):
@@ -33,8 +33,8 @@ def simulate(task: SimulationTask, progress: Progress) -> dict[str, Any]:
         errors = [{"field": problem.field, "detail": problem.detail} for problem in error.problems]
         raise Problem("invalid", str(error), {"errors": errors}) from None
     size = len(orjson.dumps(result))
-    if size > MOST_BYTES:
-        raise Problem("too-large", f"the result has {size} bytes, at most {MOST_BYTES} are kept; ask for fewer points or planners")
+    if size > MAX_BYTES:
+        raise Problem("too-large", f"the result has {size} bytes, at most {MAX_BYTES} are kept; ask for fewer points or planners")
     progress(1.0, "drawing")
     from broker.simulate.plot import draw_run  # it takes a while to load
 

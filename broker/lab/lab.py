@@ -21,7 +21,7 @@ from broker.lab.wiring import BOTTLENECK, Wiring
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _STOP_LIMIT_S = 20.0
-_MOST_HOSTS = 200
+_MAX_HOSTS = 200
 
 # 1 Gb/s x 100 ms is 12.5 MB in flight; the kernel counts about twice the payload, and the window grows past what is in flight.
 _BUFFERS = "4096 131072 67108864"
@@ -178,8 +178,8 @@ class Lab:
 
 def _check_names(left: Sequence[str], right: Sequence[str]) -> None:
     names = [*left, *right]
-    if not left or not right or len(set(names)) != len(names) or len(names) > _MOST_HOSTS:
-        raise LabError(f"a laboratory has hosts on both sides, up to {_MOST_HOSTS}, each with a name of its own")
+    if not left or not right or len(set(names)) != len(names) or len(names) > _MAX_HOSTS:
+        raise LabError(f"a laboratory has hosts on both sides, up to {_MAX_HOSTS}, each with a name of its own")
     for name in names:
         if not name.replace("-", "").isalnum() or not name.isascii() or len(name) > 32:
             raise LabError(f"{name!r} is no name for a host: letters, digits and dashes, up to 32")

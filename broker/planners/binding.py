@@ -11,7 +11,7 @@ from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, round_d
 from broker.planners.along import max_bits, read_rates
 from broker.planners.signature import Calendars, Task, candidates
 
-_MOST_BITS = 1 << 62
+_MAX_BITS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _narrowest(task: Task, begin_us: int, end_us: int, rate_max: int, network: N
         calendar, link = calendars[link_id], network.links[link_id]
         bits = scans.volume_between(
             calendar.times, calendar.free, calendar.n, begin_us, end_us, rate_max, task.rate_min, link.channel_bps or 1, link.slot_us,
-            _MOST_BITS,
+            _MAX_BITS,
         )  # fmt: skip
         return int(bits), calendar.lowest(begin_us, end_us)  # for less than a bit
 

@@ -20,7 +20,7 @@ from broker.core.segments import Rows
 from broker.core.units import MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, duration_for, format_time, round_down, round_up, volume_of
 from broker.planners import along
 from broker.planners.refusals import nowhere_held
-from broker.planners.signature import MOST_STRETCHES, Calendars, Task, Traits, candidates
+from broker.planners.signature import MAX_STRETCHES, Calendars, Task, Traits, candidates
 
 
 class Fbls:
@@ -59,11 +59,11 @@ class Fbls:
     def least_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
         """The smallest `rate_max_bps` with which a volume would be taken, all else being the same; not monotone, it may be above or below.
 
-        None as well where it lies beyond `MOST_STRETCHES` rates of links.
+        None as well where it lies beyond `MAX_STRETCHES` rates of links.
         """
         first = max(request.rate_min_bps or 1, 1)
         at = bisect_left(network.rates, first)
-        for last in network.rates[at : at + MOST_STRETCHES]:
+        for last in network.rates[at : at + MAX_STRETCHES]:
             # Between two rates of links the candidates are the same.
             tasks = candidates(replace(request, rate_max_bps=last), network, first)
             found = [

@@ -17,7 +17,7 @@ from broker.core.request import Request
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MICROBITS_PER_BYTE
 from broker.planners.binding import Binding, find_binding
 from broker.planners.fbls import Fbls
-from broker.planners.signature import MOST_STRETCHES, Calendars, OutOfBudget, Planner, Spent, is_joint, never, next_lower_rate
+from broker.planners.signature import MAX_STRETCHES, Calendars, OutOfBudget, Planner, Spent, is_joint, never, next_lower_rate
 
 Stretch = tuple[int, int]  # first and last value, both included
 
@@ -91,7 +91,7 @@ class _Asked:
         if self._request.deadline_us is None:
             return None
         accepts = self._accepts("deadline_us")
-        for first, last in islice(self._deadlines(), MOST_STRETCHES):
+        for first, last in islice(self._deadlines(), MAX_STRETCHES):
             if accepts(last):
                 return _lowest(first, last, accepts)
         return None
@@ -129,7 +129,7 @@ class _Asked:
         if asked is None or asked == 1 or not accepts(1):
             return None
         last = asked - 1
-        for _ in range(MOST_STRETCHES):
+        for _ in range(MAX_STRETCHES):
             first = max(next_lower_rate(self._network, last) + 1, 1)
             if accepts(first):
                 return _highest(first, last, accepts)

@@ -17,8 +17,8 @@ Spent = Callable[[], bool]  # has a search used up what it may cost? Whoever rea
 
 _BITS_PER_BYTE = MICROBITS_PER_BYTE // US_PER_S
 # How many rates of links are walked past when an offer is looked for, beginning with the nearest to what was asked: most networks have few.
-MOST_STRETCHES = 64
-_MOST_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
+MAX_STRETCHES = 64
+_MAX_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
 
 
 def never() -> bool:
@@ -164,7 +164,7 @@ def candidate_routes(request: Request, network: Network, least_bps: int) -> Sequ
         return network.routes(request.source, request.destination, options.paths)
     end = MAX_TIME_US if request.deadline_us is None else request.deadline_us
     returns = {link_id: network.returns_us(link_id, least_bps, begin) for link_id in down}
-    instants = sorted({instant for instant in returns.values() if instant < end})[: _MOST_RETURNS - 1]
+    instants = sorted({instant for instant in returns.values() if instant < end})[: _MAX_RETURNS - 1]
     routes: dict[Route, None] = {}
     # The whole window first: its paths are the shortest. Then the window up to each return, the latest first.
     for instant in [end, *reversed(instants)]:

@@ -18,7 +18,7 @@ from broker.core.request import Request
 from broker.core.units import FOREVER_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up, volume_of
 from broker.planners import along
 from broker.planners.refusals import too_late, without_deadline, without_volume
-from broker.planners.signature import MOST_STRETCHES, Calendars, Task, Traits, candidates, next_lower_rate
+from broker.planners.signature import MAX_STRETCHES, Calendars, Task, Traits, candidates, next_lower_rate
 
 _Row = tuple[int, int, int]
 
@@ -55,7 +55,7 @@ class Spaghetti:
         if request.volume_bytes is None or request.deadline_us is None:
             return 0
         volume, window = request.volume_bytes, request.deadline_us - request.not_before_us
-        for _ in range(MOST_STRETCHES):
+        for _ in range(MAX_STRETCHES):
             if volume <= 0 or window <= 0:
                 break
             # Smaller volumes need less rate and may have other candidates: each set answers for the volumes that it is asked for.

@@ -7,7 +7,7 @@ rounding of rates: less than one bit/s or channel a path, where filling one path
 best single path, because that plan is taken if it is not beaten.
 
 Not optimal in four respects: paths whose slots do not divide one another are not combined (the first ones count); boundaries of a
-combination fall on its coarsest slot (finer paths alone are tried too); at most `_MOST_PATHS` are combined; and limits on reprogramming
+combination fall on its coarsest slot (finer paths alone are tried too); at most `_MAX_PATHS` are combined; and limits on reprogramming
 are kept by falling back to one path where the split plan breaks them.
 """
 
@@ -30,7 +30,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, ro
 from broker.planners.along import limits_of
 from broker.planners.signature import Calendars, Task, candidates
 
-_MOST_PATHS = 16
+_MAX_PATHS = 16
 _FIRST_ROWS = 64
 _MORE_ROWS = 8
 
@@ -81,7 +81,7 @@ def _combinations(request: Request, network: Network) -> Iterator[_Paths]:
         return
     together: list[Task] = []
     for task in tasks:
-        if len(together) < _MOST_PATHS and all(task.slot % other.slot == 0 or other.slot % task.slot == 0 for other in together):
+        if len(together) < _MAX_PATHS and all(task.slot % other.slot == 0 or other.slot % task.slot == 0 for other in together):
             together.append(task)
     for slot in sorted({task.slot for task in together}):
         aligned = [task for task in together if task.slot <= slot]

@@ -20,12 +20,12 @@ from broker.planners.ifs import as_asked, best_path, fair_plans
 from broker.planners.signature import Calendars, Traits
 from broker.planners.vbls import Vbls
 
-_MOST_ROUNDS = 6
-_MOST_ATTEMPTS = 8
+_MAX_ROUNDS = 6
+_MAX_ATTEMPTS = 8
 # What pushing may cost, in bookings of a row on a link (some microseconds each): so many a request, more where there are few requests.
 _PATIENCE, _PATIENCE_OF_FEW = 1_000, 300_000
 _COST_OF_PLAN = 100
-_MOST_SWEEPS = 3
+_MAX_SWEEPS = 3
 _NOT_YET = Refusal("infeasible", "its turn has not come")
 
 
@@ -71,7 +71,7 @@ class _Queue:
         Who is late keeps its fair share, booked before all others, in the next round; when this takes too many rounds, everybody does.
         """
         keepers: set[int] = set()
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             self._begin({i: self._shares[i] for i in keepers})
             late = set()
             for i in self._order:
@@ -98,7 +98,7 @@ class _Queue:
 
     def move_up(self) -> None:
         """What is free at last goes to whoever ends earlier with it, and to whoever was refused, as long as somebody gains."""
-        for _ in range(_MOST_SWEEPS):
+        for _ in range(_MAX_SWEEPS):
             gained = False
             for i in self._order:
                 before = self.answers[i]
@@ -125,7 +125,7 @@ class _Queue:
         self._book_all(pushed, -1)
         while _is_earlier(wish, before):
             cost = sum(self._cost(j) for j in pushed)
-            if pushed and (attempts == _MOST_ATTEMPTS or spent + cost > patience):
+            if pushed and (attempts == _MAX_ATTEMPTS or spent + cost > patience):
                 self._book_all(pushed)
                 pushed = []
                 wish = self._planned(i, self._free)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from broker.core.units import MICROBITS_PER_BYTE
 
-LEAST_REPORTS = 3  # of fewer, the shares say nothing
-_LEAST_SHARE = 0.001
+MIN_REPORTS = 3  # of fewer, the shares say nothing
+_MIN_SHARE = 0.001
 
 
 class Step(NamedTuple):
@@ -33,7 +33,7 @@ class Finish(NamedTuple):
 
 def finish(plan: Sequence[Step], now_us: int, left_bytes: int, shares: Sequence[float]) -> Finish | None:
     """`plan`: in order of time, not overlapping. None where it does not move, and where nothing is planned."""
-    ordered = sorted(min(share, 1.0) for share in shares) if len(shares) >= LEAST_REPORTS else [1.0]
+    ordered = sorted(min(share, 1.0) for share in shares) if len(shares) >= MIN_REPORTS else [1.0]
     slow, middle, fast = (ordered[round(part * (len(ordered) - 1))] for part in (0.1, 0.5, 0.9))
     times = [_at(plan, now_us, left_bytes, share) for share in (fast, middle, slow)]
     earliest, expected, latest = times
@@ -45,7 +45,7 @@ def finish(plan: Sequence[Step], now_us: int, left_bytes: int, shares: Sequence[
 def _at(plan: Sequence[Step], now_us: int, left_bytes: int, share: float) -> int | None:
     if left_bytes <= 0:
         return now_us
-    if share < _LEAST_SHARE or not plan:
+    if share < _MIN_SHARE or not plan:
         return None
     left = left_bytes * MICROBITS_PER_BYTE / share
     end_us = now_us

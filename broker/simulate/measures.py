@@ -16,7 +16,7 @@ from broker.simulate.outcome import Outcome
 from broker.simulate.steps import Steps
 from broker.simulate.workload import Arrival, Workload
 
-_MOST_CLASSES = 32
+_MAX_CLASSES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _classes(fates: _Fates) -> tuple[ClassMeasures, ...]:
     by_rate: dict[int | None, list[tuple[Arrival, int | None]]] = {}
     for arrival, finish in fates:
         by_rate.setdefault(arrival.request.rate_max_bps, []).append((arrival, finish))
-    if len(by_rate) > _MOST_CLASSES:
+    if len(by_rate) > _MAX_CLASSES:
         return ()
     found = []
     for rate in sorted(by_rate, key=lambda rate: (rate is None, rate or 0)):

@@ -21,7 +21,7 @@ from broker.core.scans import Int64Array
 from broker.core.units import US_PER_S
 from broker.simulate.distributions import Float64Array
 
-_MOST_TURNS = 100  # times that a link is solved, on average
+_MAX_TURNS = 100  # times that a link is solved, on average
 _SETTLED_S = 1e-6
 _GRAIN_S = 1e-9  # changes of rate closer together than this are one
 _SAME_SLOPE = 1e-9
@@ -103,7 +103,7 @@ def through_network(
     finishes = np.full(len(files), inf)
     outputs: dict[str, Output] = {}
     waiting = deque(users)
-    for _ in range(_MOST_TURNS * len(users)):
+    for _ in range(_MAX_TURNS * len(users)):
         if not waiting:
             break
         turn()

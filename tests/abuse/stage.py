@@ -28,14 +28,14 @@ from tests.embedded.running import Up
 from tests.lab.fitness import Processors, Sleeper
 
 WORST_WAIT_S = 0.3
-MOST_MEMORY = 600 * 2**20
+MAX_MEMORY = 600 * 2**20
 BASELINE_S = 2.0
 ATTEMPTS = 3
 # So much of all processors may others take: with more, the broker's own share of two cores gets too small to answer in time.
 FOREIGN_SHARE = 0.15
 STOLEN_SHARE = 0.02
 # Whoever only sleeps is woken first. If even that takes a third of what the client may wait, nobody was there to answer.
-MOST_LATE_S = 0.1
+MAX_LATE_S = 0.1
 ROOT = Path(__file__).parents[2]
 
 
@@ -134,7 +134,7 @@ class Neighbours:
             return f"the hypervisor took {self.stolen:.1%} of the processors"
         if self.foreign > FOREIGN_SHARE:
             return f"processes that are none of ours took {self.foreign:.0%} of the processors"
-        if self.late_s > MOST_LATE_S:
+        if self.late_s > MAX_LATE_S:
             return f"a process that only sleeps woke up {self.late_s * 1000:.0f} ms late"
         return None
 
@@ -169,7 +169,7 @@ class Stage:
         name: str,
         attack: Callable[[], Any],
         worst_wait_s: float = WORST_WAIT_S,
-        most_memory: int = MOST_MEMORY,
+        most_memory: int = MAX_MEMORY,
         prepare: Callable[[], Any] = lambda: None,
     ) -> dict[str, Any]:
         """Run the attack while the normal client works; print and return the figures. Fails where a bound does not hold."""

@@ -14,7 +14,7 @@ from tests.abuse.stage import Stage, attack_with
 pytestmark = pytest.mark.real_time
 
 ATTACK_S = 4.0
-MOST_OPEN = 200
+MAX_OPEN = 200
 TERABYTE = {"source": "A", "destination": "B", "volume_bytes": 10**12}
 NETWORK = {"links": [{"id": "L1", "source": "A", "target": "B", "capacity_bps": 10**9}]}
 SIMULATION = {"requests": 100, "load": 0.8, "planners": ["vbls"], "network": NETWORK}
@@ -69,10 +69,10 @@ def simulate(port: int, token: str, count: int) -> dict[str, int]:
 
 def test_everything_ahead(stage: Stage) -> None:
     """200 TB of a 100 Gb/s link are booked and given back, and some ten thousand more refused."""
-    token = submitter(stage, open_transfers=MOST_OPEN)
+    token = submitter(stage, open_transfers=MAX_OPEN)
     figures = stage.beside("all of a link booked ahead", lambda: attack_with(book_everything, stage.port, token))
     (codes,) = figures["answer"]
-    assert codes["booked"] <= MOST_OPEN and set(codes) == {"booked", "limit-exceeded"}
+    assert codes["booked"] <= MAX_OPEN and set(codes) == {"booked", "limit-exceeded"}
 
 
 def test_a_hundred_simulations(stage: Stage) -> None:

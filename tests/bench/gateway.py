@@ -10,7 +10,7 @@ from typing import Any
 from broker.lab import Bottleneck, Lab, why_not
 
 _SECONDS = 5
-_LEAST_PORT_WAIT_S = 10
+_MIN_PORT_WAIT_S = 10
 
 
 def measure() -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _run(bottleneck: Bottleneck) -> dict[str, Any]:
     with Lab(["a"], ["c"], bottleneck) as lab:
         source, sink = lab.host("a"), lab.host("c")
         sink.start(["iperf3", "--server", "--one-off"], stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + _LEAST_PORT_WAIT_S
+        deadline = time.monotonic() + _MIN_PORT_WAIT_S
         while not sink.run(["ss", "-Hltn", "sport = :5201"]).stdout.strip():
             assert time.monotonic() < deadline, "iperf3 does not listen"
             time.sleep(0.01)

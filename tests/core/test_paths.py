@@ -123,7 +123,7 @@ def test_changes_find_anew_only_what_they_can_affect() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((paths_module, "_MOST_ANSWERS"), (paths_module, "_MOST_TARGETS"), (network_module, "_MOST_ROUTES")):
+    for module, name in ((paths_module, "_MAX_ANSWERS"), (paths_module, "_MAX_TARGETS"), (network_module, "_MAX_ROUTES")):
         monkeypatch.setattr(module, name, 4)
     network = Network(ring(6).values())
     fresh = Network(ring(6).values())

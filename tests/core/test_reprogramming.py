@@ -103,9 +103,9 @@ def test_cut_short_it_is_still_right(seed: int, limits: tuple[int | None, int], 
     need = max(1, int(share * sum(levels)))
     whole = earliest_rows(rates, need, kept, 1)
     with (
-        patch.object(reprogramming, "_MOST_CELLS", 200),
+        patch.object(reprogramming, "_MAX_CELLS", 200),
         patch.object(reprogramming, "_LONGEST_SPAN", 16),
-        patch.object(reprogramming, "_MOST_INSTANTS", 100),
+        patch.object(reprogramming, "_MAX_INSTANTS", 100),
     ):
         rows = earliest_rows(rates, need, kept, 1)
         filled = fullest_rows(rates_of([level + 1 for level in levels]), kept)

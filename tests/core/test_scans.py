@@ -9,7 +9,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_
 from tests.core.grid import cases
 
 MILLION = 1_000_000
-MOST_BITS = 8 * MAX_VOLUME_BYTES
+MAX_BITS = 8 * MAX_VOLUME_BYTES
 
 
 def near(*values: int) -> st.SearchStrategy[int]:
@@ -18,13 +18,13 @@ def near(*values: int) -> st.SearchStrategy[int]:
 
 
 rates = st.one_of(st.integers(1, MAX_RATE_BPS), near(1, 1_000, MILLION, 10**9, 10**12).filter(lambda rate: rate <= MAX_RATE_BPS))
-bits = st.one_of(st.integers(0, MOST_BITS), near(1, MILLION, 10**12, 10**15, MOST_BITS - 2))
+bits = st.one_of(st.integers(0, MAX_BITS), near(1, MILLION, 10**12, 10**15, MAX_BITS - 2))
 
 
 @cases(500)
 @given(bits, st.integers(0, MILLION - 1), rates)
-@example(MOST_BITS, 0, 1)
-@example(MOST_BITS, 999_999, MAX_RATE_BPS)
+@example(MAX_BITS, 0, 1)
+@example(MAX_BITS, 999_999, MAX_RATE_BPS)
 @example(MAX_RATE_BPS - 1, 999_999, MAX_RATE_BPS)
 def test_time_needed_is_exact(whole: int, micro: int, rate: int) -> None:
     exact = -(-(whole * MILLION + micro) // rate)
@@ -38,5 +38,5 @@ def test_time_needed_is_exact(whole: int, micro: int, rate: int) -> None:
 @example(MAX_RATE_BPS, 8_000 * MILLION)
 @example(MAX_RATE_BPS - 1, MILLION - 1)
 def test_volume_in_is_exact(rate: int, duration: int) -> None:
-    duration = min(duration, MOST_BITS * MILLION // rate)  # the callers' promise: it fits into 63 bits
+    duration = min(duration, MAX_BITS * MILLION // rate)  # the callers' promise: it fits into 63 bits
     assert scans.volume_in(rate, duration) == divmod(rate * duration, MILLION)

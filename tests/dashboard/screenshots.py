@@ -16,7 +16,7 @@ from tests.dashboard.running import ROOT, RunningBroker, running, sign_in
 
 FOLDER = ROOT / "docs" / "dashboard"
 SIZE = {"width": 1440, "height": 900}
-MOST_BYTES = 250_000
+MAX_BYTES = 250_000
 _HISTORY_S = 20  # until the first transfers have ended, so that there is a past to see
 _DRAWN_MS = 1_500
 
@@ -53,7 +53,7 @@ def _keep(page: Page, name: str) -> None:
     for colours in (256, 128, 64, 32):
         written = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).save(written, "PNG", optimize=True)
-        if written.tell() <= MOST_BYTES:
+        if written.tell() <= MAX_BYTES:
             break
     (FOLDER / name).write_bytes(written.getvalue())
     print(f"{FOLDER.relative_to(ROOT) / name}: {written.tell() // 1000} kB, {colours} colours")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real_time
 
 GIGA, TERA = 10**9, 10**12
 SOURCE, DESTINATION = "request-west", "request-east"
-MOST_TABS = 60
+MAX_TABS = 60
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +42,7 @@ def row(page: Page, planner: str) -> Locator:
 
 
 def tab_to(page: Page, wanted: Locator) -> None:
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         if wanted.evaluate("element => element === document.activeElement"):
             return
         page.keyboard.press("Tab")

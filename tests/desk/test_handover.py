@@ -101,7 +101,7 @@ async def test_a_batch_refers_to_its_own(world: World, clock: Clock) -> None:
 
 
 async def test_only_so_many_wait_for_one_and_behind_each_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.desk.ground.start_signals.MOST_SUCCESSORS", 2)
+    monkeypatch.setattr("broker.desk.ground.start_signals.MAX_SUCCESSORS", 2)
     monkeypatch.setattr("broker.desk.ground.start_signals.LONGEST", 3)
     await network(world)
     chain = await chain_of(world, 3, seconds=1)

@@ -11,9 +11,9 @@ import pytest
 
 # Two cores that are busy for three quarters of the time in the mean are both busy for much of it, and whoever has to send now waits. What
 # the hypervisor takes comes in pieces of many milliseconds.
-LEAST_IDLE, MOST_STOLEN = 0.25, 0.01
+MIN_IDLE, MAX_STOLEN = 0.25, 0.01
 # One per cent of 200 ms is 2 ms: who wakes up five times as late cannot have sent in time either.
-MOST_LATE_S = 0.01
+MAX_LATE_S = 0.01
 ATTEMPTS = 3
 ROOT = Path(__file__).parents[2]
 
@@ -33,11 +33,11 @@ class Processors(NamedTuple):
     def starved_since(self, earlier: "Processors") -> str | None:
         """What kept processes waiting in between, if much did."""
         total, idle = self.total - earlier.total, self.idle - earlier.idle
-        if idle < LEAST_IDLE * total:
+        if idle < MIN_IDLE * total:
             return f"its processors were idle for {idle / total:.1%} of the time only"
         return self.robbed_since(earlier)
 
-    def robbed_since(self, earlier: "Processors", most: float = MOST_STOLEN) -> str | None:
+    def robbed_since(self, earlier: "Processors", most: float = MAX_STOLEN) -> str | None:
         """What the hypervisor took for others, if that is more than that share."""
         stolen = self.stolen_since(earlier)
         return f"the hypervisor took {stolen:.1%} of its time" if stolen > most else None
@@ -60,7 +60,7 @@ class Sleeper:
 
     @property
     def starved(self) -> str | None:
-        return f"a process that only sleeps woke up {self.latest_s * 1000:.0f} ms late" if self.latest_s > MOST_LATE_S else None
+        return f"a process that only sleeps woke up {self.latest_s * 1000:.0f} ms late" if self.latest_s > MAX_LATE_S else None
 
 
 def shown(play: Callable[[], list[str]]) -> None:

@@ -80,7 +80,7 @@ def test_least_congestion_over_several_paths_at_once_is_proven(seed: int) -> Non
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_first_order_solver_of_large_batches(monkeypatch: pytest.MonkeyPatch, objective: Objective) -> None:
     """PDLP leaves small violations, which rounding must take away, and prices that are a little off, with which bounds must still hold."""
-    monkeypatch.setattr("broker.planners.optimal.solver.MOST_FOR_GLOP", 0)
+    monkeypatch.setattr("broker.planners.optimal.solver.MAX_FOR_GLOP", 0)
     solvers = set()
     for seed in range(30):
         network, calendars, requests = random_case(seed, plain=True)

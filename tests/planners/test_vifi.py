@@ -58,8 +58,8 @@ def test_nor_with_channels_and_slots(batch: Batch) -> None:
 @given(batches(grids=True, most=14))
 def test_nor_when_patience_ends_at_any_point(rounds: int, attempts: int, patience: int, batch: Batch) -> None:
     with (
-        patch.object(vifi, "_MOST_ROUNDS", rounds),
-        patch.object(vifi, "_MOST_ATTEMPTS", attempts),
+        patch.object(vifi, "_MAX_ROUNDS", rounds),
+        patch.object(vifi, "_MAX_ATTEMPTS", attempts),
         patch.object(vifi, "_PATIENCE", patience),
         patch.object(vifi, "_PATIENCE_OF_FEW", patience),
     ):

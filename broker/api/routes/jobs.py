@@ -31,7 +31,7 @@ from broker.store.jobs import Job, JobState, Kind
 
 router = make_router("jobs", "/v1")
 
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 
 States = Annotated[list[JobState] | None, Query()]
 
@@ -93,7 +93,7 @@ async def simulate(
     except SpecificationError as error:
         problems = [*error.problems]
     if problems:
-        errors = [{"field": problem.field, "detail": problem.detail} for problem in problems[:MOST_ERRORS]]
+        errors = [{"field": problem.field, "detail": problem.detail} for problem in problems[:MAX_ERRORS]]
         raise Problem("invalid", "; ".join(f"{e['field']}: {e['detail']}" for e in errors[:3]), {"errors": errors})
     network = "current" if body.network == "current" else {"links": [document_of(link) for link in links]}
     request = {"network": network, **wanted}

@@ -25,7 +25,7 @@ MARGIN_PPM = 40_000
 _MB = 1_000_000
 _GENERATED = (80 * _MB, 150 * _MB, 200 * _MB, 80 * _MB, 20 * _MB)
 _CHUNK = 1 << 20
-_LEAST_REFUSED_BYTES = 50 * _MB  # a smaller one would fit into any gap
+_MIN_REFUSED_BYTES = 50 * _MB  # a smaller one would fit into any gap
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def ask(broker: BrokerClient, cast: Cast) -> None:
     cast.booked.append(broker.submit(wanted | {"deadline": format_time(earliest + 2 * US_PER_S)}))
 
     # Halfway to the earliest possible finish: nobody can keep that, and the answer must say what can be had.
-    wanted = request(4, "5 impossible") | {"volume_bytes": max(cast.size(4), _LEAST_REFUSED_BYTES)}
+    wanted = request(4, "5 impossible") | {"volume_bytes": max(cast.size(4), _MIN_REFUSED_BYTES)}
     now, earliest = now_us(), _earliest(broker, wanted)
     start = now + 1_600_000  # the agents' lead, and some
     try:

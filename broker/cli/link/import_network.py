@@ -12,7 +12,7 @@ from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.link import topologies
 from broker.cli.link.options import Capacity, Channel, Mtu, Replan, Slot, given
-from broker.cli.link.show import MOST_SHOWN, show_settled
+from broker.cli.link.show import MAX_SHOWN, show_settled
 from broker.cli.network_file import BadFile, read_network
 from broker.client import ProblemError
 from broker.client.documents import TopologyChange
@@ -138,10 +138,10 @@ def _place(field: str) -> str:
 
 def _show_topology_change(done: TopologyChange, dry_run: bool) -> None:
     for sign, style, ids in (("+", "green", done["created"]), ("~", "yellow", done["changed"]), ("-", "red", done["deleted"])):
-        for link_id in ids[:MOST_SHOWN]:
+        for link_id in ids[:MAX_SHOWN]:
             context.say(f"{sign} {link_id}", style)
-        if len(ids) > MOST_SHOWN:
-            context.say(f"{sign} ... and {len(ids) - MOST_SHOWN} more", style)
+        if len(ids) > MAX_SHOWN:
+            context.say(f"{sign} ... and {len(ids) - MAX_SHOWN} more", style)
     counts = ", ".join(f"{len(ids)} {what}" for what, ids in (
         ("created", done["created"]), ("changed", done["changed"]), ("deleted", done["deleted"])))  # fmt: skip
     context.say(f"{'would be' if dry_run else 'links'}: {counts}; {done['unchanged']} unchanged")

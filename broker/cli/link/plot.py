@@ -12,7 +12,7 @@ from broker.client.documents import Calendar
 from broker.core.units import parse_time
 
 _HEIGHT = 8
-_LEAST_WIDTH, _MOST_WIDTH = 20, 100
+_MIN_WIDTH, _MAX_WIDTH = 20, 100
 _BOOKED, _FREE = "█", "░"
 
 
@@ -22,7 +22,7 @@ def calendar(found: Calendar, width: int) -> Text:
     edges = [parse_time(step["begin"]) for step in found["steps"]] + [end]
     highest = max((step["capacity_bps"] for step in found["steps"]), default=0)
     label_width = max(len(show_rate(highest)), 6)
-    columns = max(_LEAST_WIDTH, min(width - label_width - 2, _MOST_WIDTH))
+    columns = max(_MIN_WIDTH, min(width - label_width - 2, _MAX_WIDTH))
     at = [begin + (end - begin) * column // columns for column in range(columns + 1)]
     capacity = _means(at, edges, [step["capacity_bps"] for step in found["steps"]])
     booked = _means(at, edges, [step["booked_bps"] for step in found["steps"]])

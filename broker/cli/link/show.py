@@ -5,7 +5,7 @@ from broker.cli import context
 from broker.cli.quantities import show_rate
 from broker.client.documents import Link, LinkChange, LinkDeleted, TopologyChange
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 def capacity(found: Link) -> str:
@@ -51,9 +51,9 @@ def show_settled(done: LinkChange | LinkDeleted | TopologyChange) -> None:
     """Who lost the place, and what became, or would become, of each."""
     for title, style, ids in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
         if ids:
-            more = f" and {len(ids) - MOST_SHOWN} more" if len(ids) > MOST_SHOWN else ""
-            context.say(f"{title}: {', '.join(ids[:MOST_SHOWN])}{more}", style)
-    for outcome in done["outcomes"][:MOST_SHOWN]:
+            more = f" and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else ""
+            context.say(f"{title}: {', '.join(ids[:MAX_SHOWN])}{more}", style)
+    for outcome in done["outcomes"][:MAX_SHOWN]:
         name = outcome["id"] + (f" ({outcome['label']})" if outcome["label"] else "")
         if outcome["finish"] is None:
             reason = outcome["reason"]["detail"] if outcome["reason"] else outcome["state"]

@@ -17,7 +17,7 @@ from broker.planners.offers import CounterOffer
 from broker.planners.sequence import Decision
 
 _COLUMNS = 18
-_MOST_ROWS = 40  # of a comparison: more would push its first table out of sight
+_MAX_ROWS = 40  # of a comparison: more would push its first table out of sight
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*%#"
 _UNITS = {"congestion": "of the busiest link", "admitted": "admitted", "volume": "bytes", "completion": "weighted seconds"}
@@ -72,8 +72,8 @@ def comparison(outcomes: Sequence[Outcome], unicode: bool, width: int) -> list[R
     plans = [plan for outcome in outcomes for plan in outcome.schedule.plans]
     begin, end, top = *_span(outcomes), _top(plans)
     about = f"Rates from {format_time(begin)} to {format_time(end)}; a full block is {show_rate(top)}"
-    if requests > _MOST_ROWS:
-        about += f"; {requests - _MOST_ROWS} transfers more are in --json"
+    if requests > _MAX_ROWS:
+        about += f"; {requests - _MAX_ROWS} transfers more are in --json"
     predicted = [f"{outcome.planner} only predicts and books nothing" for outcome in outcomes if not outcome.books]
     pictures = _side_by_side(outcomes, _BARS if unicode else _ASCII_BARS, width, top) if plans else []
     return [figures, *pictures, Text("\n".join([*([about] if plans else []), *predicted, *_optima(outcomes)]))]
@@ -82,7 +82,7 @@ def comparison(outcomes: Sequence[Outcome], unicode: bool, width: int) -> list[R
 def _side_by_side(outcomes: Sequence[Outcome], bars: str, width: int, top: int) -> Iterator[RenderableType]:
     """As many planners beside each other as there is room for, the others below."""
     begin, end = _span(outcomes)
-    decisions = outcomes[0].schedule.decisions[:_MOST_ROWS]
+    decisions = outcomes[0].schedule.decisions[:_MAX_ROWS]
     name = min(max(len("Transfer"), *(len(decision.request.id) for decision in decisions)), 24)
     least = max(len(outcome.planner) for outcome in outcomes)
     most = max((width - name - 3) // (least + 3), 1)  # two blanks and a divider beside every column

@@ -53,10 +53,10 @@ def paper_command(
     """
     from broker.cli.simulate import paper as work
 
-    if not 1 <= requests <= work.MOST_REQUESTS:
-        _fail(f"--requests: {requests} is not in 1..{work.MOST_REQUESTS}")
-    if not 1 <= jobs <= work.MOST_JOBS:
-        _fail(f"--jobs: {jobs} is not in 1..{work.MOST_JOBS}")
+    if not 1 <= requests <= work.MAX_REQUESTS:
+        _fail(f"--requests: {requests} is not in 1..{work.MAX_REQUESTS}")
+    if not 1 <= jobs <= work.MAX_JOBS:
+        _fail(f"--jobs: {jobs} is not in 1..{work.MAX_JOBS}")
     try:
         at, with_seeds = work.parse_loads(loads), work.parse_seeds(seeds)
     except ValueError as error:

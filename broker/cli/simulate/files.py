@@ -15,7 +15,7 @@ from broker.cli.quantities import parse_duration, parse_rate
 from broker.core.request import FieldProblem
 from broker.core.units import US_PER_S
 
-_MOST_BYTES = 200_000_000
+_MAX_BYTES = 200_000_000
 
 _OPTIONS = {
     "planners": "--planners",
@@ -204,8 +204,8 @@ def _json(path: Path) -> Any:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadFile(path, [f"is larger than {_MOST_BYTES // 1_000_000} MB"])
+        if path.stat().st_size > _MAX_BYTES:
+            raise BadFile(path, [f"is larger than {_MAX_BYTES // 1_000_000} MB"])
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadFile(path, [f"cannot be read: {error.strerror or error}"]) from None

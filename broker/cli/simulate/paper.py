@@ -16,9 +16,9 @@ from rich.table import Table
 from broker.cli.simulate.show import progress, show_table
 from broker.simulate.paper import CLASSES, LOADS, SCHEMES, Delays, Point, Result, measure, points, summarise
 
-MOST_REQUESTS = 1_000_000
-MOST_JOBS = 256
-_MOST_VALUES = 100  # loads, and seeds
+MAX_REQUESTS = 1_000_000
+MAX_JOBS = 256
+_MAX_VALUES = 100  # loads, and seeds
 
 _Number = TypeVar("_Number", int, float)
 
@@ -53,8 +53,8 @@ def _words(text: str, option: str) -> list[str]:
     words = [word.strip() for word in text.split(",")]
     if not all(words):
         raise ValueError(f"{option}: {text!r} has an empty entry")
-    if len(words) > _MOST_VALUES:
-        raise ValueError(f"{option}: at most {_MOST_VALUES} are possible")
+    if len(words) > _MAX_VALUES:
+        raise ValueError(f"{option}: at most {_MAX_VALUES} are possible")
     return words
 
 

@@ -44,7 +44,7 @@ from broker.store.session import DatabaseAway
 from broker.store.transfers import Transfer
 
 # The most asks of one command that one transaction locks links for, and decides on.
-_MOST_AT_ONCE = 1000
+_MAX_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Admit:
     decided: Sequence[Transfer | Problem | None] = field(default=(), kw_only=True)
     allowance: Allowance = field(default=NOBODY.allowance, kw_only=True)
     planned_elsewhere: bool = field(default=True, kw_only=True)
-    at_once: int = field(default=_MOST_AT_ONCE, kw_only=True)
+    at_once: int = field(default=_MAX_AT_ONCE, kw_only=True)
 
     @property
     def account(self) -> Account:
@@ -132,7 +132,7 @@ class Admit:
         before = sum(item is not None for item in self.decided)
         done = sum(item is not None for item in result) - before
         # To choose what to lock takes time as well: for twice as many as there was time to decide on.
-        return replace(self, asks=asks, decided=result, at_once=min(2 * done + 8, _MOST_AT_ONCE))
+        return replace(self, asks=asks, decided=result, at_once=min(2 * done + 8, _MAX_AT_ONCE))
 
     def cut_short(self, away: DatabaseAway) -> list[Transfer | Problem | None]:
         if not self.decided:
@@ -183,12 +183,12 @@ class Admit:
 
     def _admit_together(self, asks: Sequence[Ask], batch: Batch) -> list[Transfer | Problem]:
         """The asks of one joint planner: all plans are booked before a refusal is explained, so that its offers are true."""
-        if len(asks) > self.policy.most_together:
-            detail = f"{asks[0].spec.planner} plans at most {self.policy.most_together} requests together while others wait, and here are {len(asks)}"
+        if len(asks) > self.policy.max_together:
+            detail = f"{asks[0].spec.planner} plans at most {self.policy.max_together} requests together while others wait, and here are {len(asks)}"
             advice = (
                 f"send smaller batches, or book with {DEFAULT_PLANNER} and have them planned together afterwards by POST /v1/plans"
             )
-            return [Problem("too-large", f"{detail}; {advice}", {"limit": self.policy.most_together})] * len(asks)
+            return [Problem("too-large", f"{detail}; {advice}", {"limit": self.policy.max_together})] * len(asks)
         results: dict[int, Transfer | Problem] = {}
         wanted: list[tuple[int, Mode, Request]] = []
         for index, ask in enumerate(asks):

@@ -25,7 +25,7 @@ from broker.planners import traits_of
 from broker.store.transfers import Transfer
 
 # Of a long chain, more move up with the next end: everybody waits meanwhile.
-_MOST_MOVES = 16
+_MAX_MOVES = 16
 
 
 def update_successors(batch: Batch, noted: Iterable[tuple[str, int | None]], policy: Policy) -> None:
@@ -42,7 +42,7 @@ def update_successors(batch: Batch, noted: Iterable[tuple[str, int | None]], pol
             continue
         for successor in batch.successors(name):
             finish = successor.finish_us
-            may_move = moves < _MOST_MOVES
+            may_move = moves < _MAX_MOVES
             if not transfer.live or transfer.paused:
                 changed = _hand_over(batch, transfer, successor, policy, may_move)
             elif is_early(batch, successor):

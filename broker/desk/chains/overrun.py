@@ -19,7 +19,7 @@ from broker.store.transfers import Transfer
 ACTOR = "hand-over"
 
 # Each attempt plans the whole chain anew: after these, everybody stays where they are.
-_MOST_ATTEMPTS = 8
+_MAX_ATTEMPTS = 8
 
 
 def first_in_line(batch: Batch, transfer: Transfer, plan: Callable[[], None], policy: Policy, *, by_will: bool) -> None:
@@ -47,7 +47,7 @@ def first_in_line(batch: Batch, transfer: Transfer, plan: Callable[[], None], po
     if refusal is None and not any(is_early(batch, one) for one in followers):
         return
     staying: set[str] = set()
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         undo()
         moving = _without(followers, staying)
         try:

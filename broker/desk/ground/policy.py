@@ -24,7 +24,7 @@ class Policy:
     # A push, a question and an answer.
     hearing_us: int = 100_000
     # Everybody waits while requests are planned together: more than these belong into POST /v1/plans.
-    most_together: int = 100
+    max_together: int = 100
 
     def with_margin(self, volume_bytes: int, rate_max_bps: int | None, paths: Iterable[Route]) -> int:
         """What to book for so many bytes that an agent moves or holds to their rate (Veeraraghavan et al. 2004, section 4.3).

@@ -20,7 +20,7 @@ WORD_US = 100_000
 
 # A change of the first moves all of them, while everybody else waits.
 LONGEST = 200
-MOST_SUCCESSORS = 16
+MAX_SUCCESSORS = 16
 
 # A handshake is answered within a round trip; a word of the broker takes two agents' requests.
 _TIMEOUT_US = {SignalKind.CLOCK: US_PER_S // 5, SignalKind.DIRECT: US_PER_S // 5, SignalKind.BROKER: 5 * US_PER_S}
@@ -92,8 +92,8 @@ def predecessor_of(batch: Batch, after: str, mode: Mode) -> Transfer:
         raise Problem.of_field("after", f"{after} is {found.state} already; leave `after` out", "conflict")
     if found.paused:
         raise Problem.of_field("after", f"{after} is paused, and nobody knows when it will end", "conflict")
-    if len(batch.successors(after)) >= MOST_SUCCESSORS:
-        raise Problem.of_field("after", f"{MOST_SUCCESSORS} transfers wait for {after} already", "conflict")
+    if len(batch.successors(after)) >= MAX_SUCCESSORS:
+        raise Problem.of_field("after", f"{MAX_SUCCESSORS} transfers wait for {after} already", "conflict")
     if _length(batch, found) >= LONGEST:
         raise Problem.of_field("after", f"{after} is the last of {LONGEST} that wait for each other; no more are kept in step")
     return found

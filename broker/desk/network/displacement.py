@@ -29,7 +29,7 @@ from broker.store.transfers import Transfer
 
 Capacities = Mapping[str, Sequence[Step]]  # capacity(t) of links as it shall be; that of a deleted link is NOTHING
 
-_MOST_SHOWN = 100
+_MAX_SHOWN = 100
 # While thousands are planned anew the process answers others every so often, and PostgreSQL sees that the session lives.
 _BREATHE, _SIGN_OF_LIFE = 16, 512
 
@@ -96,7 +96,7 @@ def refuse_to_break(displaced: Sequence[Displaced], replan: bool, what: str = "t
             "breaks-promises",
             f"{what} would break the promises made to {len(held)} transfers; send on_broken=replan to plan them anew, "
             "or first preview=true to see what would become of each",
-            {"broken": [describe_promise(transfer) for transfer in held[:_MOST_SHOWN]], "broken_total": len(held)},
+            {"broken": [describe_promise(transfer) for transfer in held[:_MAX_SHOWN]], "broken_total": len(held)},
         )
 
 

@@ -7,7 +7,7 @@ promised stays promised: `promised_us` and the deadline are as they were, the pl
 eager (they are asked for lateness, for one steady rate, or for what is best for many together) are left alone.
 
 A transfer that is pulled forward frees what it had, for the next round. It cannot go on for ever: every change makes a finish earlier, and
-one message of the desk is worth `_MOST_ROUNDS` rounds of queries at most. What a round frees itself is not news to the desk's listener.
+one message of the desk is worth `_MAX_ROUNDS` rounds of queries at most. What a round frees itself is not news to the desk's listener.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 ACTOR = "pull-forward"
 
-_MOST_ROUNDS = 4
+_MAX_ROUNDS = 4
 # Everybody waits while a command decides: some milliseconds for so many.
 _AT_ONCE = 8
 # As long as more than these wait at the desk, admissions go first.
@@ -176,7 +176,7 @@ class Puller:
         pulled = 0
         freed: set[str] = set()
         place = forward.FIRST
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             found = await self._next(desk, policy, links, place)
             for i in range(0, len(found), _AT_ONCE):
                 answer = await self._submit(desk, PullForward([one.id for one in found[i : i + _AT_ONCE]], policy, self._begun))

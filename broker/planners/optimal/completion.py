@@ -24,7 +24,7 @@ from broker.planners.optimal.solver import Floats
 
 _INSTANTS = 48
 _PLANNINGS_PER_S = 100  # of the time limit: a deterministic stand-in for a clock
-_MOST_CELLS = 150_000
+_MAX_CELLS = 150_000
 
 
 def finish_early(batch: Batch) -> None:
@@ -49,7 +49,7 @@ def finish_early(batch: Batch) -> None:
 def _orders(batch: Batch, joint: Sequence[int]) -> list[list[int]]:
     """By mean time of the bits, and by when half of them are sent; sets the bound on the way."""
     whole = batch.expand(joint, _instants(batch, joint))
-    if whole.cells > _MOST_CELLS:
+    if whole.cells > _MAX_CELLS:
         whole = batch.expand(joint)
     cells = usable(whole)
     if len(np.unique(cells.request_of)) < len(joint):

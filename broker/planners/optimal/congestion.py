@@ -18,7 +18,7 @@ from broker.planners.optimal.sheets import Capped, Sheet
 
 _WORTH_IT = 0.01  # a gap that is worth trying without the solver
 _SQUEEZES = 8
-_MOST_TO_SQUEEZE = 2000
+_MAX_TO_SQUEEZE = 2000
 
 
 def least_congested(batch: Batch) -> Carried:
@@ -61,7 +61,7 @@ def _squeeze(batch: Batch) -> None:
     On one link this is optimal but for the last step, for there VBLS by deadline is preemptive EDF.
     """
     order = sorted(batch.joint, key=lambda i: (batch.requests[i].deadline_us or batch.horizon_us, i))
-    if not order or len(order) > _MOST_TO_SQUEEZE:
+    if not order or len(order) > _MAX_TO_SQUEEZE:
         return
     begin = min(batch.requests[i].not_before_us for i in order)
     end = max(batch.requests[i].deadline_us or batch.horizon_us for i in order)

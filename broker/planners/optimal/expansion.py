@@ -22,7 +22,7 @@ from broker.core.units import US_PER_S, round_down, round_up
 from broker.planners.optimal.solver import Flags, Floats, Ints
 from broker.planners.signature import Task
 
-MOST_CELLS = 60_000  # as many as GLOP solves within a second; windows alone may make more
+MAX_CELLS = 60_000  # as many as GLOP solves within a second; windows alone may make more
 
 
 class Lane(NamedTuple):
@@ -143,14 +143,14 @@ def _boundaries(
     if not len(changes):
         return edges
     everything = np.union1d(edges, changes)
-    if cells(everything) <= MOST_CELLS:
+    if cells(everything) <= MAX_CELLS:
         return everything
     weight = np.bincount(inverse, weights=np.concatenate(sizes))
     order = np.argsort(-weight, kind="stable")
     few, many = 0, len(order)
     while few + 1 < many:  # the most changes that stay affordable
         middle = (few + many) // 2
-        affordable = cells(np.union1d(edges, changes[order[:middle]])) <= MOST_CELLS
+        affordable = cells(np.union1d(edges, changes[order[:middle]])) <= MAX_CELLS
         few, many = (middle, many) if affordable else (few, middle)
     return np.union1d(edges, changes[order[:few]])
 

@@ -23,9 +23,9 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # GLOP is exact and takes about a second for 1e5 variables of these programs; from here on PDLP's 1e-4 comes sooner.
-MOST_FOR_GLOP = 250_000
+MAX_FOR_GLOP = 250_000
 _PDLP_ACCURACY = 1e-4
-_LEAST_S = 1e-3  # a limit of nothing at all is read as "none" by some solvers
+_MIN_S = 1e-3  # a limit of nothing at all is read as "none" by some solvers
 _GLANCE_S = 0.1  # how often a running solver is asked to look whether somebody cancelled
 
 
@@ -93,7 +93,7 @@ class Solver:
         self.variables = max(self.variables, program.variables)
         if program.whole is not None:
             return self._once("gscip", program, limit)
-        if program.variables <= MOST_FOR_GLOP:
+        if program.variables <= MAX_FOR_GLOP:
             answer = self._once("glop", program, limit / 2)
             if answer.settled or self.exhausted:
                 return answer
@@ -105,7 +105,7 @@ class Solver:
             self._trouble("cancelled" if self.stopped else "the time limit struck")
             return NOTHING
         try:
-            result = _call(name, program, max(limit_s, _LEAST_S), self.cancelled)
+            result = _call(name, program, max(limit_s, _MIN_S), self.cancelled)
         except Exception as error:  # whatever it is, the list planners' answer stands; MathOpt's own class has no public home
             self._trouble(f"{name} failed: {error}")
             return NOTHING

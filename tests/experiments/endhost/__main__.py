@@ -28,7 +28,7 @@ from tests.experiments.endhost.run import Control, Echo, Mismatch, Notebook, Sig
 
 DEFAULT_NOTES = Path(".endhost/runs.jsonl")
 # A machine whose hypervisor has others to serve comes back to itself, or does not.
-_MOST_DISCARDED_IN_A_ROW = 60
+_MAX_DISCARDED_IN_A_ROW = 60
 
 Job = tuple[str, int, Callable[[Any], Any]]
 
@@ -114,7 +114,7 @@ def _repeat(job: Callable[[Any], Any], set_up: Any, notes: Notebook, label: str,
     """Until a repetition counts. Answers why there can be none: a mechanism that this host has not."""
     from broker.client import ProblemError
 
-    for attempt in range(1, _MOST_DISCARDED_IN_A_ROW + 1):
+    for attempt in range(1, _MAX_DISCARDED_IN_A_ROW + 1):
         try:
             record = job(set_up)
         except AssertionError:
@@ -129,7 +129,7 @@ def _repeat(job: Callable[[Any], Any], set_up: Any, notes: Notebook, label: str,
         if getattr(record, "discarded", None) is None:
             return None
         console.print(f"{label}: discarded ({attempt}), {record.discarded}")
-    sys.exit(f"endhost: {_MOST_DISCARDED_IN_A_ROW} discarded in a row: this machine is too busy now")
+    sys.exit(f"endhost: {_MAX_DISCARDED_IN_A_ROW} discarded in a row: this machine is too busy now")
 
 
 def _jobs(notes: Notebook, names: Sequence[str], rtt: int, repetitions: int) -> Iterator[Job]:

@@ -8,10 +8,10 @@ from tests.experiments.endhost.analysis import Summary, summaries
 from tests.experiments.endhost.run import Control, Record, Run, Segment, Signalling, Steps
 from tests.experiments.endhost.setting import IFS, PACED, RTTS_US, STRATEGIES, rtt_label
 
-MOST_MEAN, MOST_P99 = 0.015, 0.02
-MOST_OFF_BOOKING, SHORTEST_SEGMENT_S = 0.01, 2.0
-MOST_REPACING_US = 20_000
-MOST_CONTROL_PERCENT, CONTROL_BPS = 3.0, (0.9e9, 1.02e9)
+MAX_MEAN, MAX_P99 = 0.015, 0.02
+MAX_OFF_BOOKING, SHORTEST_SEGMENT_S = 0.01, 2.0
+MAX_REPACING_US = 20_000
+MAX_CONTROL_PERCENT, CONTROL_BPS = 3.0, (0.9e9, 1.02e9)
 GAP_RTTS, GAP_US = 1.5, 3_000
 
 
@@ -51,8 +51,8 @@ def _paced(made: dict[tuple[str, int], Summary], rtts_us: Sequence[int]) -> Iter
         if found is None:
             yield Verdict(name, "", "not measured", None)
             continue
-        yield Verdict(f"{name}: mean", f"<= {MOST_MEAN:.1%}", f"{found.mean:.2%}", found.mean <= MOST_MEAN)
-        yield Verdict(f"{name}: 99th percentile", f"<= {MOST_P99:.1%}", f"{found.p99:.2%}", found.p99 <= MOST_P99)
+        yield Verdict(f"{name}: mean", f"<= {MAX_MEAN:.1%}", f"{found.mean:.2%}", found.mean <= MAX_MEAN)
+        yield Verdict(f"{name}: 99th percentile", f"<= {MAX_P99:.1%}", f"{found.p99:.2%}", found.p99 <= MAX_P99)
         if rtt != min(RTTS_US) and plain is not None:
             yield Verdict(f"{name}: below IFS", f"< {plain.mean:.2%}", f"{found.mean:.2%}", found.mean < plain.mean)
 
@@ -82,7 +82,7 @@ def _segments(runs: Iterable[Run], steps: Iterable[Steps]) -> Iterator[Verdict]:
         if mechanism == "userland":
             yield Verdict(what, "(no limit)", f"{worst:+.2%} at worst", True)
         else:
-            yield Verdict(what, f"within {MOST_OFF_BOOKING:.0%}", f"{worst:+.2%} at worst", abs(worst) <= MOST_OFF_BOOKING)
+            yield Verdict(what, f"within {MAX_OFF_BOOKING:.0%}", f"{worst:+.2%} at worst", abs(worst) <= MAX_OFF_BOOKING)
 
 
 def _repacing(steps: Iterable[Steps]) -> Iterator[Verdict]:
@@ -90,14 +90,14 @@ def _repacing(steps: Iterable[Steps]) -> Iterator[Verdict]:
     for step in steps:
         found.setdefault(step.mechanism, []).extend(step.repacing_us)
     if not found:
-        yield Verdict("re-pacing after a boundary", f"<= {MOST_REPACING_US // 1000} ms", "not measured", None)
+        yield Verdict("re-pacing after a boundary", f"<= {MAX_REPACING_US // 1000} ms", "not measured", None)
     for mechanism, delays in sorted(found.items()):
         # A step down is early by the guard time; that is no delay.
         yield Verdict(
             f"{mechanism}: re-pacing after a boundary, {len(delays)} steps",
-            f"<= {MOST_REPACING_US // 1000} ms",
+            f"<= {MAX_REPACING_US // 1000} ms",
             f"{min(delays) / 1000:+.1f} to {max(delays) / 1000:+.1f} ms",
-            max(delays) <= MOST_REPACING_US,
+            max(delays) <= MAX_REPACING_US,
         )
 
 
@@ -110,10 +110,10 @@ def _signalling(records: Sequence[Signalling], rtt_us: int) -> Verdict:
 
 
 def _control(records: Sequence[Control]) -> Verdict:
-    what, wanted = "agent's CPU for control at 1 Gb/s", f"<= {MOST_CONTROL_PERCENT:g} % of a core"
+    what, wanted = "agent's CPU for control at 1 Gb/s", f"<= {MAX_CONTROL_PERCENT:g} % of a core"
     # Slower, and less than a gigabit was controlled; faster, and it was not controlled at all.
     counted = [record for record in records if CONTROL_BPS[0] <= record.rate_bps <= CONTROL_BPS[1]]
     if not counted:
         return Verdict(what, wanted, "not measured", None)
     worst = max(counted, key=lambda record: record.percent_of_a_core)
-    return Verdict(what, wanted, f"{worst.percent_of_a_core:.2f} %", worst.percent_of_a_core <= MOST_CONTROL_PERCENT)
+    return Verdict(what, wanted, f"{worst.percent_of_a_core:.2f} %", worst.percent_of_a_core <= MAX_CONTROL_PERCENT)

@@ -19,7 +19,7 @@ BUFFER_BYTES = 1_000_000
 MODERATE_US = 40
 
 # Of the time of both processors. A thousandth of two may be two of one, and the 99th percentile may lose twenty.
-MOST_STOLEN = 0.002
+MAX_STOLEN = 0.002
 
 RTTS_US = (100, 10_000, 100_000)
 REPETITIONS = 20

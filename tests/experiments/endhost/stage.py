@@ -56,7 +56,7 @@ _CLOCK_ERROR_US, _CLOCK_LIMIT_S = 9_000, 90
 
 # A run counts only if the emulator added no more than this to the delay of a packet in the mean; 25 us are usual, and one halt of 20 ms
 # in a run is too much.
-MOST_LATE_US = 50.0
+MAX_LATE_US = 50.0
 
 
 class Emulator(NamedTuple):
@@ -78,8 +78,8 @@ class Emulator(NamedTuple):
         """Why what was measured meanwhile does not count."""
         if self.overrun:
             return "the emulator lost packets before the link"
-        if self.mean_late_us > MOST_LATE_US:
-            return f"the emulator was late by more than {MOST_LATE_US:g} us in the mean"
+        if self.mean_late_us > MAX_LATE_US:
+            return f"the emulator was late by more than {MAX_LATE_US:g} us in the mean"
         return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from broker.core.units import format_time, parse_time, volume_of
 from tests.experiments.endhost.analysis import change_us
 from tests.experiments.endhost.run import Steps
-from tests.experiments.endhost.setting import MOST_STOLEN, payload_bps
+from tests.experiments.endhost.setting import MAX_STOLEN, payload_bps
 from tests.experiments.endhost.stage import LEAD_US, LINK, PAIRS, Stage
 from tests.experiments.endhost.strategies import Flow, booked_bytes, check, look, segment_of
 from tests.lab.fitness import Processors
@@ -42,7 +42,7 @@ def run(stage: Stage, mechanism: str, rtt_us: int, repetition: int) -> Steps:
     stage.clear()
     for window in change["windows"]:
         stage.client.remove_window(LINK, window["id"])
-    fault = stage.emulator().since(before).fault() or Processors.now().robbed_since(processors, MOST_STOLEN)
+    fault = stage.emulator().since(before).fault() or Processors.now().robbed_since(processors, MAX_STOLEN)
     return _steps(stage, flow, transfer, mechanism, rtt_us, repetition, fault)
 
 

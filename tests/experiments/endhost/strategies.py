@@ -13,7 +13,7 @@ from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time, volum
 from broker.desk.ground.start_signals import word_us
 from tests.experiments.endhost.analysis import Count, mean_rate
 from tests.experiments.endhost.run import Part, Run, Segment
-from tests.experiments.endhost.setting import MOST_STOLEN, Strategy, ideal_us, payload_bps, shares_bps, volumes
+from tests.experiments.endhost.setting import MAX_STOLEN, Strategy, ideal_us, payload_bps, shares_bps, volumes
 from tests.experiments.endhost.stage import AGENT_PRIORITY, LEAD_US, PAIRS, PLAIN_PORT, SINK_NICE, Stage, measuring
 from tests.experiments.endhost.watch import Watch
 from tests.lab.fitness import Processors
@@ -27,7 +27,7 @@ _FINE_FROM = 0.95  # of the volume
 _QUIET_S = 0.02
 _TRACE_LAG_S = 0.35
 # Looks at a sink that were further apart than that around its last byte do not say when it came.
-_MOST_BLIND_US = 5_000
+_MAX_BLIND_US = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ def run(stage: Stage, strategy: Strategy, rtt_us: int, repetition: int) -> Run:
     emulator = stage.emulator().since(before)
     parts = [part(flow, begin_us, rtt_us) for flow in flows]
     last = [part.last_us for part in parts]
-    fault = emulator.fault() or Processors.now().robbed_since(processors, MOST_STOLEN)
-    if fault is None and blind_us > _MOST_BLIND_US:
-        fault = f"the sinks were not looked at for more than {_MOST_BLIND_US // 1000} ms at the end"
+    fault = emulator.fault() or Processors.now().robbed_since(processors, MAX_STOLEN)
+    if fault is None and blind_us > _MAX_BLIND_US:
+        fault = f"the sinks were not looked at for more than {_MAX_BLIND_US // 1000} ms at the end"
     return Run(
         strategy.name,
         rtt_us,
