@@ -14,6 +14,8 @@ _LONGEST_FORWARDED = 2000  # characters of X-Forwarded-For that are looked at, f
 
 
 class TrustedProxies:
+    """Proxies whose X-Forwarded-For is believed."""
+
     def __init__(self, networks: Iterable[str]) -> None:
         self._networks: list[IPv4Network | IPv6Network] = [ip_network(network, strict=False) for network in networks]
 
@@ -47,6 +49,7 @@ class ClientAddress:
         self.trusted = trusted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Put the true client into the scope, where a trusted proxy says who it is."""
         if scope["type"] == "http" and scope.get("client") and scope["client"][0] in self.trusted:
             peer, port = scope["client"]
             headers = scope["headers"]
@@ -70,5 +73,6 @@ def neighbourhood(address: str) -> str:
 
 
 def address_of(scope: Scope) -> str:
+    """The client's address; empty for a unix socket."""
     client = scope.get("client")
     return str(client[0]) if client else ""

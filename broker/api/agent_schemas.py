@@ -10,6 +10,8 @@ from broker.api.schemas import Mechanism, TransferId
 
 
 class EnrolBody(Body):
+    """A host joins with an enrolment token."""
+
     token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)]
     data_address: DataAddress
     tls_fingerprint: Fingerprint | None = None
@@ -18,6 +20,8 @@ class EnrolBody(Body):
 
 
 class Enrolment(BaseModel):
+    """What a host gets when it has joined."""
+
     host: str
     node: str
     agent_token: str
@@ -26,12 +30,16 @@ class Enrolment(BaseModel):
 
 
 class AssignedSegment(BaseModel):
+    """A row of the plan that an agent carries out."""
+
     begin: TimeText
     end: TimeText
     rate_bps: int
 
 
 class Peer(BaseModel):
+    """The host at the other end."""
+
     host: str
     data_address: str
     tls_fingerprint: str | None
@@ -67,6 +75,8 @@ class EndSignal(BaseModel):
 
 
 class FlowMatchOut(BaseModel):
+    """The packets of an observed transfer."""
+
     protocol: Literal["tcp", "udp"]
     address: str
     source_ports: str | None
@@ -74,6 +84,8 @@ class FlowMatchOut(BaseModel):
 
 
 class Assignment(BaseModel):
+    """One transfer's part for one agent."""
+
     transfer_id: str
     role: Literal["send", "receive"]
     mode: Literal["managed", "wrapped", "observed"]
@@ -96,6 +108,8 @@ class Assignment(BaseModel):
 
 
 class Assignments(BaseModel):
+    """Everything that a host's agent has to do: its desired state."""
+
     host: str
     revision: int
     server_time: TimeText
@@ -105,6 +119,8 @@ class Assignments(BaseModel):
 
 
 class AgentClock(Body):
+    """What an agent knows of its clock against the broker's."""
+
     offset_us: Annotated[int, Field(strict=True, ge=-(10**15), le=10**15)]
     error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)]
     adjtimex_error_us: Annotated[int, Field(strict=True, ge=0, le=10**15)] | None = None
@@ -118,6 +134,8 @@ class AgentClock(Body):
 
 
 class AboutAgent(Body):
+    """What an agent says of itself."""
+
     version: Text | None = None
     data_address: DataAddress | None = None
     tls_fingerprint: Fingerprint | None = None
@@ -125,6 +143,8 @@ class AboutAgent(Body):
 
 
 class AgentReport(Body):
+    """Something that happened to a transfer on a host."""
+
     transfer_id: TransferId
     sequence: Annotated[int, Field(strict=True, ge=1, le=2**62)]
     at: Time
@@ -138,6 +158,8 @@ class AgentReport(Body):
 
 
 class ReportsBody(Body):
+    """What an agent has to say: reports, its clock, itself."""
+
     clock: AgentClock | None = None
     agent: AboutAgent | None = None
     reports: Annotated[list[AgentReport], Field(fail_fast=True)] = Field(default=[], max_length=1000)
@@ -149,16 +171,22 @@ class ReportsBody(Body):
 
 
 class TakenReport(BaseModel):
+    """A report that was taken."""
+
     transfer_id: str
     sequence: int
 
 
 class IgnoredReport(TakenReport):
+    """A report that was not taken, and why."""
+
     code: str
     detail: str
 
 
 class ReportsTaken(BaseModel):
+    """What became of the reports."""
+
     accepted: list[TakenReport]
     ignored: list[IgnoredReport]
     revision: int

@@ -17,6 +17,7 @@ class Arrival:
         self.clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Note when the request came."""
         scope["arrived_us"] = self.clock()
         await self.app(scope, receive, send)
 

@@ -18,6 +18,8 @@ _LINES, _LINES_PER_S = 20, 0.1
 
 
 class Attempts:
+    """Failed sign-ins by account and address: whoever guesses has to wait longer and longer."""
+
     def __init__(self) -> None:
         self._failures = Buckets("sign-in", _PER_S, _FAILURES)
         self._lines = Buckets("line", _LINES_PER_S, _LINES)
@@ -34,6 +36,7 @@ class Attempts:
             ) from None
 
     def failed(self, address: str, code: str) -> None:
+        """Count a failure. Raises Problem once there are too many."""
         try:
             self._lines.take("")
         except Problem:
@@ -44,6 +47,7 @@ class Attempts:
         self._unsaid = 0
 
     def succeeded(self, address: str, token: str) -> None:
+        """Forget the failures of this address with this token."""
         self._failures.give_back(_key(address, token))
 
 

@@ -49,6 +49,7 @@ async def signed_in(request: Request) -> SignedIn:
 
 
 def bearer(request: Request) -> str:
+    """The token of the Authorization header; empty where there is none."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise Problem("unauthorized", "send a token: Authorization: Bearer bwb_...")
@@ -80,15 +81,18 @@ def _secure(request: Request) -> bool:
 
 
 def cookie_secret(request: Request) -> str | None:
+    """The secret of the session cookie; None where there is none."""
     return request.cookies.get(_SECURE_COOKIE if _secure(request) else SESSION_COOKIE)
 
 
 def set_cookie(request: Request, answer: Response, secret: str, lasts_us: int) -> None:
+    """Have the browser keep a session's secret."""
     secure = _secure(request)
     name = _SECURE_COOKIE if secure else SESSION_COOKIE
     answer.set_cookie(name, secret, max_age=lasts_us // US_PER_S, path="/", secure=secure, httponly=True, samesite="strict")
 
 
 def clear_cookie(request: Request, answer: Response) -> None:
+    """Have the browser forget a session's secret."""
     secure = _secure(request)
     answer.delete_cookie(_SECURE_COOKIE if secure else SESSION_COOKIE, path="/", secure=secure, httponly=True, samesite="strict")

@@ -28,6 +28,7 @@ class Compression:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Compress large answers for callers that take gzip."""
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith(_KEYS) and accepts_gzip(scope):
             await self.app(scope, receive, _Answer(send).sent)
         else:

@@ -30,6 +30,8 @@ _OTHER_FILES = 256  # descriptors for everything but connections: the database's
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """How many connections there may be, and how long they may be silent."""
+
     connections: int = 10_000
     per_address: int = 512
     header_s: float = 10.0
@@ -51,6 +53,7 @@ class Guarded(HttpToolsProtocol):
     _all: "Connections | None" = None
 
     def connection_made(self, transport: Any) -> None:
+        """Count the connection, or close it where there are too many."""
         super().connection_made(transport)
         everyone: Connections | None = self.app_state.get("connections")
         if everyone is None:
@@ -64,11 +67,13 @@ class Guarded(HttpToolsProtocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no longer."""
         if self._all is not None:
             self._all.leave(self, self._address)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        """Note since when a header is under way."""
         if self.header_since is None and (self.cycle is None or self.cycle.response_complete):
             self.header_since = time.monotonic()  # uvicorn forgets its keep-alive time-out with the first byte, whatever that is
         if self.header_since is not None:
@@ -78,10 +83,12 @@ class Guarded(HttpToolsProtocol):
             self.send_400_response("Request header too large.")
 
     def on_message_begin(self) -> None:
+        """A request begins."""
         super().on_message_begin()
         self.header_since = self.header_since or time.monotonic()
 
     def on_headers_complete(self) -> None:
+        """The header is whole: now the body's time runs."""
         self.header_since = None
         self.header_bytes = self.body_bytes = 0
         self.body_since = time.monotonic()
@@ -91,10 +98,12 @@ class Guarded(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
+        """Count the body's bytes."""
         self.body_bytes += len(body)
         super().on_body(body)
 
     def pause_writing(self) -> None:
+        """The other end does not read: note since when."""
         super().pause_writing()
         if self._all is not None:
             self.unread_since = time.monotonic()
@@ -103,6 +112,7 @@ class Guarded(HttpToolsProtocol):
             self._all.relieve()
 
     def resume_writing(self) -> None:
+        """The other end reads again."""
         super().resume_writing()
         if self._all is not None:
             self._all.clogged.discard(self)
@@ -150,6 +160,7 @@ class Connections:
         return True
 
     def leave(self, connection: Guarded, address: str) -> None:
+        """Count a connection no longer."""
         group = neighbourhood(address)
         self._open.discard(connection)
         self.clogged.discard(connection)
@@ -168,12 +179,14 @@ class Connections:
             self._end(one, "did not read, and others need the memory")
 
     def look(self, now: float) -> None:
+        """Close what has been silent for too long."""
         for one in list(self._open):
             if (why := one.overdue(now, self.limits)) is not None:
                 self._end(one, why)
         self._tell(now)
 
     async def run(self) -> None:
+        """Look at all connections again and again."""
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.look(time.monotonic())

@@ -65,6 +65,7 @@ class Broker:
 
     @property
     def policy(self) -> Policy:
+        """The operator's policy, from the settings."""
         return policy_of(self.settings)
 
     def account(self, principal: Principal) -> Account:
@@ -72,6 +73,7 @@ class Broker:
         return Account(principal.id, self.allowance(principal))
 
     def allowance(self, principal: Principal) -> Allowance:
+        """What the caller may have at once."""
         if principal.may(Scope.OPERATE):
             return Allowance.of(principal.limits, _UNLIMITED)
         s = self.settings
@@ -82,6 +84,7 @@ class Broker:
 
     @property
     def clock_limits(self) -> Limits:
+        """How far a clock may be off, and how long an agent silent."""
         return Limits(self.settings.clock_limit_ms * 1000, self.settings.agent_lost_s * US_PER_S)
 
     async def links(self, connection: AsyncConnection) -> Mapping[str, LinkRecord]:
@@ -99,10 +102,12 @@ class Broker:
         return self._reverses
 
     def new_id(self, prefix: str) -> str:
+        """A new identifier that sorts by time."""
         return identifier(prefix, self.clock(), os.urandom(10))
 
 
 async def get_broker(request: Request) -> Broker:  # async: FastAPI would run a plain function in a thread
+    """The dependency by which routes get the broker."""
     broker: Broker = request.app.state.broker
     return broker
 
@@ -111,6 +116,8 @@ BrokerDependency = Annotated[Broker, Depends(get_broker)]
 
 
 def requires(scope: Scope) -> Callable[[Request], Awaitable[Principal]]:
+    """A dependency that gives the caller. Raises Problem where the token lacks `scope`."""
+
     async def principal(request: Request) -> Principal:
         found = request.scope.get(RECOGNISED) or await caller(request)
         if not found.may(scope):
@@ -137,6 +144,7 @@ Agent = Annotated[Principal, Depends(_agent)]
 
 
 def etag(revision: int) -> str:
+    """The entity tag of a revision."""
     return f'"{revision}"'
 
 

@@ -50,6 +50,7 @@ class Dashboard:
         self._files: dict[str, _File] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a file of the dashboard, or its page for a path of its own."""
         path = scope["path"].lstrip("/")
         if scope["method"] not in ("GET", "HEAD") or path.split("/")[0] == "v1":
             raise HTTPException(404)

@@ -32,12 +32,15 @@ _SWALLOWED = 64 * 1024  # a body that was refused is read to its end if it is sm
 
 @dataclass(slots=True)
 class Rates:
+    """How many requests callers may make."""
+
     tokens: Buckets  # of callers that are known
     visitors: Buckets  # of addresses, for what needs no token
     strangers: Buckets  # of addresses, for tokens and cookies that nobody knows
 
     @classmethod
     def of(cls, s: Settings) -> "Rates":
+        """The rates that the settings say."""
         return cls(
             Buckets("token", s.token_rate, s.token_burst),
             Buckets("address", s.address_rate, s.address_burst),
@@ -46,12 +49,15 @@ class Rates:
 
 
 class Door:
+    """Knows the caller, and bounds how much callers ask, before anything else is done for a request."""
+
     def __init__(self, app: ASGIApp, rates: Rates) -> None:
         self.app = app
         self.rates = rates
         self._working = asyncio.Semaphore(_VISITORS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request in, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -27,6 +27,7 @@ _BY_STATUS = {
 
 
 def install(app: FastAPI) -> None:
+    """Have every refusal and fault answered as problem+json."""
     app.add_middleware(Faults)
     app.add_exception_handler(Problem, _on_problem)
     app.add_exception_handler(DatabaseAway, _on_away)
@@ -55,6 +56,7 @@ def _rate_limit(problem: Problem) -> dict[str, str]:
 
 
 def refusal(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A Problem as an answer."""
     status = status_of(problem)
     own = _HEADERS[status](problem) if status in _HEADERS else {}
     return problem_answer(problem, own | (headers or {}))
@@ -70,6 +72,7 @@ async def _on_away(_: Request, away: Exception) -> Response:
 
 
 def away_answer(away: Exception) -> Response:
+    """503 with Retry-After: the database is away."""
     problem = Problem(
         "unavailable", f"the database cannot be reached just now ({away}); nothing was changed that you were not told of"
     )

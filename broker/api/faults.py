@@ -27,11 +27,14 @@ _ANSWER = {
 
 
 class Faults:
+    """Answers what nobody caught with a 500 that has no traceback, and logs it."""
+
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._logged: dict[tuple[str, int], float] = {}  # place in the code -> when it was logged in full
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Catch what the application raises."""
         begun = False
 
         async def sent(message: Message) -> None:

@@ -41,6 +41,7 @@ class Wanted(NamedTuple):
     terminal: bool = False  # a transfer that has ended
 
     def includes(self, event: Event) -> bool:
+        """Is this an event that the listener wants?"""
         if self.kinds is not None and not {event.subject_kind, event.action.partition(".")[0]} <= self.kinds:
             return False
         if self.subject is not None and event.subject != self.subject:
@@ -62,12 +63,15 @@ class Heard:
 
     @cached_property
     def message(self) -> str:
+        """The event as SSE text."""
         position, event = self.stored
         return sse.message(orjson.dumps(render.event(self.stored)).decode(), event.action, str(position))
 
 
 @dataclass(eq=False)
 class Listener:
+    """A stream, and what it has been told and not yet sent."""
+
     wanted: Wanted
     owner: str  # id of the token
     since: Position = events.BEGINNING  # it is told of everything behind this
@@ -77,6 +81,7 @@ class Listener:
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, heard: Heard) -> None:
+        """Put an event into its buffer; where that is full, it has missed something."""
         if not self.missed:
             self._unread.append(heard)
             if len(self._unread) > _MAX_UNREAD:
@@ -85,10 +90,12 @@ class Listener:
             self._ready.set()
 
     def doubt(self) -> None:
+        """Have it check its caller."""
         self.doubtful = True
         self._ready.set()
 
     def wake(self) -> None:
+        """Have it look around."""
         self._ready.set()
 
     @property
@@ -171,6 +178,7 @@ class Feed:
         return self._of_any if subject is None else self._of_subject.setdefault(subject, set())
 
     async def run(self) -> None:
+        """Read new events and tell them, until cancelled."""
         away = True
         async for topics in self._wakeups.announced():
             if self._position is None or (topics and EVENTS not in topics):

@@ -42,6 +42,7 @@ class Headers:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Add the security headers to an answer."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

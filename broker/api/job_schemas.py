@@ -56,6 +56,8 @@ class SimulationBody(BaseModel):
 
 
 class JobOut(BaseModel):
+    """A job, its progress and its result."""
+
     id: str
     kind: Literal["plan", "simulation"]
     state: JobState
@@ -75,5 +77,7 @@ class JobOut(BaseModel):
 
 
 class JobPage(BaseModel):
+    """A page of jobs."""
+
     items: list[JobOut]
     next: str | None = Field(description="give it as `cursor` for the next page; null on the last")

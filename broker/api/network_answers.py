@@ -30,6 +30,7 @@ def link_of(body: LinkBody) -> Link:
 
 
 def steps_of(steps: Sequence[Step]) -> tuple[tuple[int, int], ...]:
+    """Steps of capacity as (from us, bit/s)."""
     return tuple([(step.from_, step.bps) for step in steps])
 
 

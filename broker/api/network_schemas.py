@@ -39,6 +39,8 @@ class TopologyBody(Body):
 
 
 class TopologyLink(BaseModel):
+    """A link of a topology."""
+
     id: str
     source: str
     target: str
@@ -51,6 +53,8 @@ class TopologyLink(BaseModel):
 
 
 class NodeOut(BaseModel):
+    """A node, and what is known of its place."""
+
     id: str
     name: str | None
     latitude: float | None
@@ -83,6 +87,8 @@ class OutcomeOut(BaseModel):
 
 
 class Settled(BaseModel):
+    """What a change of the network did to transfers."""
+
     replanned: list[str] = Field(description="transfers that lost their place and were planned anew, the most important first")
     broken: list[str] = Field(description="of these: the ones that cannot keep their promise")
     outcomes: list[OutcomeOut] = Field(description="what became of each; of the first 1000")
@@ -90,19 +96,25 @@ class Settled(BaseModel):
 
 
 class LinkChangeOut(LinkOut, Settled):
-    pass
+    """A link after a change."""
 
 
 class WindowAddedOut(LinkChangeOut):
+    """A link after a window was added."""
+
     window: str = Field(description="id of the new window")
 
 
 class LinkDeletedOut(Settled):
+    """What deleting a link did."""
+
     id: str
     deleted: bool
 
 
 class TopologyChangeOut(Settled):
+    """What a new topology changed."""
+
     created: list[str]
     changed: list[str]
     deleted: list[str]

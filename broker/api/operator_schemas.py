@@ -28,10 +28,14 @@ class LimitsBody(Patch):
 
 
 class TokenChangeBody(Body):
+    """A change of a token."""
+
     limits: LimitsBody
 
 
 class TokenBody(Body):
+    """A new token."""
+
     name: Text = Field(min_length=1)
     scopes: list[Literal[Scope.READ, Scope.SUBMIT, Scope.OPERATE, Scope.ADMIN]] = Field(min_length=1, max_length=4)
     expires: Time | None = None
@@ -39,10 +43,14 @@ class TokenBody(Body):
 
 
 class SessionBody(Body):
+    """A sign-in by token."""
+
     token: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=200)] = Field(description="bwb_...")
 
 
 class EnrolmentTokenBody(Body):
+    """A new enrolment token."""
+
     host: HostName
     node: Name
     nic_bps: Rate
@@ -50,6 +58,8 @@ class EnrolmentTokenBody(Body):
 
 
 class EnrolmentTokenOut(BaseModel):
+    """An enrolment token."""
+
     id: str
     host: str
     node: str
@@ -62,10 +72,14 @@ class EnrolmentTokenOut(BaseModel):
 
 
 class NewEnrolmentToken(EnrolmentTokenOut):
+    """A new enrolment token with its secret."""
+
     token: str = Field(description="the secret, shown only in the answer that creates it")
 
 
 class HostChangeBody(Body):
+    """A change of a host."""
+
     drained: bool = Field(strict=True, description="a drained host takes no new transfers")
 
 
@@ -84,6 +98,8 @@ class HostClock(BaseModel):
 
 
 class HostOut(BaseModel):
+    """A host and its agent."""
+
     name: str
     node: str
     nic_bps: int
@@ -109,6 +125,8 @@ class HostOut(BaseModel):
 
 
 class TokenOut(BaseModel):
+    """A token."""
+
     id: str
     name: str
     scopes: list[str]
@@ -120,10 +138,14 @@ class TokenOut(BaseModel):
 
 
 class NewTokenOut(TokenOut):
+    """A new token with its secret."""
+
     token: str = Field(description="the secret, shown only in the answer that creates it")
 
 
 class LimitOut(BaseModel):
+    """A limit of a token, and what is used of it."""
+
     value: int | None = Field(description="null: no limit")
     default: bool = Field(description="it is the broker's, not the token's own")
     used: float | None = Field(description="null: nothing is counted")
@@ -148,6 +170,8 @@ class SessionOut(BaseModel):
 
 
 class EventOut(BaseModel):
+    """Something that happened."""
+
     id: str
     at: TimeText
     actor: str
@@ -161,6 +185,8 @@ class EventOut(BaseModel):
 
 
 class AuditLogPage(BaseModel):
+    """A page of the audit log."""
+
     items: list[EventOut]
     next: str | None
 
@@ -175,6 +201,8 @@ class AuditOut(BaseModel):
 
 
 class HealthOut(BaseModel):
+    """Is the broker well?"""
+
     status: str
     wakeups: bool | None = Field(default=None, description="of readiness: Redis tells processes of each other's changes at once")
     detail: str | None = Field(default=None, description="why it is not ready")

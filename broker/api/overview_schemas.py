@@ -11,17 +11,23 @@ Promise = Literal["kept", "at_risk", "broken"]
 
 
 class LivePromises(BaseModel):
+    """How many promises of live transfers stand how."""
+
     kept: int
     at_risk: int
     broken: int
 
 
 class EndedPromises(BaseModel):
+    """How many promises of ended transfers were kept."""
+
     kept: int
     broken: int
 
 
 class EndangeredOut(BaseModel):
+    """A transfer whose promise is at risk."""
+
     id: str
     label: str | None
     project: str | None
@@ -37,18 +43,24 @@ class EndangeredOut(BaseModel):
 
 
 class PromisesOut(BaseModel):
+    """How promises stand."""
+
     live: LivePromises
     day: EndedPromises = Field(description="of what ended in the last 24 hours")
     endangered: list[EndangeredOut] = Field(description="live ones at risk or broken, the most important first; at most 20")
 
 
 class RefusalReason(BaseModel):
+    """How often requests were refused for one reason."""
+
     reason: str = Field(description="code of the problem")
     hour: int
     day: int
 
 
 class DecisionsHour(BaseModel):
+    """Decisions of one hour."""
+
     begin: TimeText
     admitted: int
     refused: int
@@ -78,12 +90,16 @@ class StatesOut(BaseModel):
 
 
 class AgentsOut(BaseModel):
+    """How many agents are up, late and down."""
+
     up: int
     late: int = Field(description="silent for more than half the time after which an agent counts as down")
     down: int
 
 
 class BusyLink(BaseModel):
+    """A link that is nearly full."""
+
     id: str
     source: str
     target: str
@@ -93,11 +109,15 @@ class BusyLink(BaseModel):
 
 
 class LinksNow(BaseModel):
+    """Links at this moment."""
+
     number: int
     busiest: list[BusyLink] = Field(description="at most 20")
 
 
 class OverviewOut(BaseModel):
+    """What an operator looks at first."""
+
     at: TimeText
     promises: PromisesOut
     decisions: DecisionsOut
@@ -107,11 +127,15 @@ class OverviewOut(BaseModel):
 
 
 class LinkLoad(BaseModel):
+    """What a link carries over time."""
+
     id: str
     shares: list[float | None] = Field(description="of each span the largest share booked; null: the link carries nothing then")
 
 
 class NetworkLoadOut(BaseModel):
+    """What every link carries over time."""
+
     begin: TimeText
     end: TimeText
     steps: int
@@ -119,6 +143,8 @@ class NetworkLoadOut(BaseModel):
 
 
 class OutlookOut(BaseModel):
+    """How a transfer's promise stands."""
+
     promise: Promise | None = Field(description="null: nothing is promised of it (held, paused, canceled)")
     why: str | None = Field(description="code behind `promise`")
     detail: str | None = Field(description="and in words")

@@ -17,6 +17,7 @@ Key = TypeVar("Key", bound=int | str)
 
 
 def encode(order: str, key: int | str, row_id: str) -> str:
+    """A cursor behind the row with this key."""
     return base64.urlsafe_b64encode(orjson.dumps([order, key, row_id])).decode().rstrip("=")
 
 

@@ -26,6 +26,7 @@ _INSIDE = ("agreement", "plot_png")  # parts of results that are asked for other
 
 
 def key_of(caller: Principal, given: str | None, body: bytes, kind: Kind) -> Key | None:
+    """The idempotency key that the caller gave; None for none."""
     return None if given is None else Key(caller.id, given, hashlib.sha256(PATHS[kind].encode() + b"\0" + body).digest())
 
 
@@ -70,6 +71,7 @@ async def _accepted(broker: Broker, job: Job | None) -> Response:
 
 
 async def page(broker: Broker, kind: Kind, states: Sequence[str], limit: int, cursor: str | None) -> Response:
+    """A page of jobs of one kind."""
     async with broker.database.transaction() as connection:
         found = await jobs.list_page(connection, kind, states, limit + 1, paging.decode(cursor, PATHS[kind], int))
         called = await names.of(connection, {job.owner for job in found})
@@ -78,6 +80,7 @@ async def page(broker: Broker, kind: Kind, states: Sequence[str], limit: int, cu
 
 
 async def find(broker: Broker, kind: Kind, job_id: str) -> Job:
+    """The job. Raises Problem where there is none of this kind."""
     job = None
     if job_id.isascii() and "\0" not in job_id and len(job_id) <= 64:
         async with broker.database.transaction() as connection:
@@ -88,6 +91,7 @@ async def find(broker: Broker, kind: Kind, job_id: str) -> Job:
 
 
 def check_revision(job: Job, revision: int | None) -> None:
+    """Raises Problem where the job has changed since the caller read it."""
     if revision is not None and revision != job.revision:
         raise Problem(
             "precondition-failed", f"the job is at revision {job.revision} now; read it again", {"revision": job.revision}
@@ -95,6 +99,7 @@ def check_revision(job: Job, revision: int | None) -> None:
 
 
 async def cancel(broker: Broker, caller: Principal, job: Job) -> Response:
+    """Cancel a job; the answer shows it as it is then."""
     async with broker.database.transaction() as connection:
         await jobs.cancel(connection, job.id, broker.clock(), caller.id)
         present = await jobs.get(connection, job.id, job.kind)
@@ -103,6 +108,7 @@ async def cancel(broker: Broker, caller: Principal, job: Job) -> Response:
 
 
 async def answer(broker: Broker, job: Job, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A job as an answer."""
     async with broker.database.transaction() as connection:
         called = await names.of(connection, [job.owner])
     return render.answer(document(job, called), status, {"ETag": etag(job.revision), **(headers or {})})

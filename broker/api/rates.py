@@ -39,6 +39,7 @@ class Buckets:
             self._full.popitem(last=False)
 
     def give_back(self, key: str) -> None:
+        """Take back what the last request of `key` cost."""
         if key in self._full:
             self._full[key] -= self._interval
 

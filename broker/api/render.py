@@ -33,10 +33,12 @@ Json = dict[str, Any]
 
 
 def answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """`content` as JSON."""
     return Response(orjson.dumps(content), status, headers, "application/json")
 
 
 def problem_answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A refusal as problem+json."""
     document = problem_document(problem)
     if request_id := request_ids.current():
         document["request_id"] = request_id
@@ -44,10 +46,12 @@ def problem_answer(problem: Problem, headers: Mapping[str, str] | None = None) -
 
 
 def time_or_none(time_us: int | None) -> str | None:
+    """RFC 3339; None for None."""
     return None if time_us is None else format_time(time_us)
 
 
 def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
+    """A transfer with its plan."""
     return {
         "id": record.id,
         "state": record.state,
@@ -74,6 +78,7 @@ def transfer(record: Transfer, links: Mapping[str, LinkRecord]) -> Json:
 
 
 def plan(planner: str, segments: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
+    """A plan with its metrics."""
     segments = tuple(segments)
     if not segments:
         metrics: Json = {"makespan_s": None, "mean_rate_bps": None, "congestion_factor": None}
@@ -95,6 +100,7 @@ def plan(planner: str, segments: Iterable[Segment], links: Mapping[str, LinkReco
 
 
 def segment_row(segment: Segment) -> Json:
+    """A row of a plan."""
     begin, end, rate, path = segment
     return {"begin": format_time(begin), "end": format_time(end), "rate_bps": rate, "path": path}
 
@@ -159,12 +165,14 @@ def _signalled(record: Transfer) -> bool:
 
 
 def batch_item(result: Transfer | Problem, links: Mapping[str, LinkRecord]) -> Json:
+    """What became of an item of a batch."""
     if isinstance(result, Problem):
         return {"status": status_of(result), "transfer": None, "problem": problem_document(result)}
     return {"status": 201, "transfer": transfer(result, links), "problem": None}
 
 
 def quote(planner: str, books: bool, result: Plan | Problem, links: Mapping[str, LinkRecord]) -> Json:
+    """What one planner would answer."""
     if isinstance(result, Problem):
         return {"planner": planner, "books": books, "admitted": False, "plan": None, "problem": problem_document(result)}
     shown = plan(planner, result.segments, links)
@@ -172,6 +180,7 @@ def quote(planner: str, books: bool, result: Plan | Problem, links: Mapping[str,
 
 
 def preview(foreseen: Foreseen[Transfer], freed: Iterable[Segment], links: Mapping[str, LinkRecord]) -> Json:
+    """What a command would do."""
     return {
         **transfer(foreseen.result, links),
         "preview": True,
@@ -208,6 +217,7 @@ def link(record: LinkRecord, reverse: str | None) -> Json:
 
 
 def window(record: WindowRecord) -> Json:
+    """A window of a link."""
     return {
         "id": record.id,
         "begin": format_time(record.begin_us),
@@ -219,6 +229,7 @@ def window(record: WindowRecord) -> Json:
 
 
 def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
+    """A host, its agent and its load."""
     return {
         "name": record.name,
         "node": record.node,
@@ -261,6 +272,7 @@ def _clock(said: Json, now_us: int, limits: Limits) -> Json:
 
 
 def token(record: Token, secret: str | None = None) -> Json:
+    """A token; with its secret where it was just made."""
     shown = {
         "id": record.id,
         "name": record.name,
@@ -282,6 +294,7 @@ def limits(record: Token, allowance: Allowance, use: Use, jobs: int) -> Json:
 
 
 def enrolment_token(record: EnrolmentToken, now_us: int) -> Json:
+    """An enrolment token, and whether it can still be used."""
     if record.used_us is not None:
         state = "used"
     elif record.revoked_us is not None:

@@ -39,6 +39,7 @@ class OfRequest(logging.Filter):
     """Adds `of_request` to each record: the id in brackets, or nothing outside of requests."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes."""
         request_id = current()
         record.of_request = f" [{request_id}]" if request_id else ""
         return True

@@ -17,6 +17,8 @@ _MOST = 8  # streams of one host: a machine that was cut off leaves some behind 
 
 @dataclass(eq=False)
 class Agent:
+    """A stream of an agent."""
+
     host: str
     revision: int = -1
     ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -42,6 +44,7 @@ class Revisions:
         return agent
 
     def leave(self, agent: Agent) -> None:
+        """The stream is over."""
         among = self._agents.get(agent.host, set())
         among.discard(agent)
         if not among:
@@ -60,6 +63,7 @@ class Revisions:
             told = now
 
     async def run(self) -> None:
+        """Read revisions that have changed and tell them, until cancelled."""
         async for topics in self._wakeups.announced():
             concerned = [host for host in self._agents if not topics or host_topic(host) in topics]
             if not concerned:

@@ -28,6 +28,7 @@ class Route(APIRoute):
     """An operation of the contract. Answers 422 for query parameters and 415 for media types that the contract does not name."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, behind the checks of query parameters and media types."""
         handle = super().get_route_handler()
         known = frozenset(field.alias for field in get_flat_params(self.dependant) if isinstance(field.field_info, Query))
         takes_body = self.body_field is not None

@@ -12,6 +12,8 @@ PathStretch = Annotated[list[int], Field(min_length=4, max_length=4, description
 
 
 class LinkUser(BaseModel):
+    """A transfer that uses a link."""
+
     id: str
     label: str | None
     project: str | None
@@ -31,12 +33,16 @@ class OtherUsers(BaseModel):
 
 
 class Measured(BaseModel):
+    """What was really carried in a stretch of time."""
+
     begin_us: int
     span_us: int
     rates_bps: list[int | None] = Field(description="mean of each span, all senders together; null: no report")
 
 
 class LinkBookingsOut(BaseModel):
+    """A link's bookings by transfer."""
+
     link: str
     begin: TimeText
     end: TimeText
@@ -46,6 +52,8 @@ class LinkBookingsOut(BaseModel):
 
 
 class Scheduled(BaseModel):
+    """A transfer on the schedule."""
+
     id: str
     label: str | None
     project: str | None
@@ -65,6 +73,8 @@ class Scheduled(BaseModel):
 
 
 class ScheduleOut(BaseModel):
+    """What happens when."""
+
     begin: TimeText
     end: TimeText
     items: list[Scheduled] = Field(description="in order of their start")

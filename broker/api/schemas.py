@@ -159,6 +159,8 @@ class TransferChange(Patch):
 
 
 class QuoteRequest(TransferRequest):
+    """A transfer request to be answered by several planners, without booking."""
+
     planners: list[Annotated[str, StringConstraints(strict=True, max_length=40)]] | None = Field(
         default=None, min_length=1, max_length=20, description='default: `planner` alone; ["*"]: all that there are'
     )
@@ -217,6 +219,8 @@ class WindowBody(Body):
 
 
 class SegmentOut(BaseModel):
+    """A row of a plan."""
+
     begin: TimeText
     end: TimeText
     rate_bps: int
@@ -224,6 +228,8 @@ class SegmentOut(BaseModel):
 
 
 class PlanOut(BaseModel):
+    """A plan with its metrics."""
+
     planner: str
     start: TimeText | None
     finish: TimeText | None
@@ -233,6 +239,8 @@ class PlanOut(BaseModel):
 
 
 class WaitingReason(BaseModel):
+    """Why a transfer waits, or is slower than promised."""
+
     code: str
     detail: str
     limited_by: str | None
@@ -240,6 +248,8 @@ class WaitingReason(BaseModel):
 
 
 class TransferOut(BaseModel):
+    """A transfer with its plan."""
+
     id: str
     state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
     mode: str
@@ -310,22 +320,30 @@ class TransferPreview(TransferOut):
 
 
 class TransferPage(BaseModel):
+    """A page of transfers."""
+
     items: list[TransferOut]
     next: str | None = Field(description="give it as `cursor` for the next page; null on the last")
     total: int | None = Field(default=None, description="with count=true: how many there are in all")
 
 
 class BatchItem(BaseModel):
+    """What became of an item of a batch."""
+
     status: int
     transfer: TransferOut | None = None
     problem: ProblemOut | None = None
 
 
 class BatchOut(BaseModel):
+    """What became of a batch."""
+
     items: list[BatchItem]
 
 
 class QuoteOut(BaseModel):
+    """What one planner would answer."""
+
     planner: str
     books: bool = Field(description="false: a prediction by a planner that books nothing")
     admitted: bool
@@ -334,10 +352,14 @@ class QuoteOut(BaseModel):
 
 
 class QuotesOut(BaseModel):
+    """What each planner would answer."""
+
     quotes: list[QuoteOut]
 
 
 class WindowOut(BaseModel):
+    """A window of reduced capacity."""
+
     id: str
     begin: TimeText
     end: TimeText
@@ -347,6 +369,8 @@ class WindowOut(BaseModel):
 
 
 class LinkOut(BaseModel):
+    """A link with its windows."""
+
     id: str
     source: str
     target: str
@@ -364,6 +388,8 @@ class LinkOut(BaseModel):
 
 
 class CalendarStep(BaseModel):
+    """Capacity, booked and free from `begin` on."""
+
     begin: TimeText
     capacity_bps: int
     booked_bps: int
@@ -372,6 +398,8 @@ class CalendarStep(BaseModel):
 
 
 class CalendarOut(BaseModel):
+    """A link's calendar as steps."""
+
     link: str
     reverse: str | None = Field(default=None, description="with reverse=true: the link back between the same two nodes")
     begin: TimeText

@@ -9,10 +9,13 @@ Found = TypeVar("Found")
 
 
 class Shared:
+    """One look at the database for everybody who asks for the same at the same time."""
+
     def __init__(self) -> None:
         self._running: dict[str, asyncio.Future[Any]] = {}
 
     async def __call__(self, name: str, look: Callable[[], Awaitable[Found]]) -> Found:
+        """What `look` finds; whoever asks for `name` meanwhile gets the same."""
         running = self._running.get(name)
         if running is None:
             running = self._running[name] = asyncio.ensure_future(look())

@@ -30,6 +30,7 @@ async def set_or_late(event: asyncio.Event, timeout_s: float) -> None:
 
 
 def message(data: str, event: str | None = None, event_id: str | None = None) -> str:
+    """One event as SSE text."""
     lines = [f"id: {event_id}"] if event_id is not None else []
     if event is not None:
         lines.append(f"event: {event}")
@@ -46,6 +47,7 @@ class Stream(StreamingResponse):
         self._leave = leave
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the messages; `leave` in any case."""
         try:
             await super().__call__(scope, receive, send)
         finally:

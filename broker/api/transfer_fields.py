@@ -13,6 +13,7 @@ from broker.core.units import US_PER_S, format_time
 
 
 def microseconds(seconds: float) -> int:
+    """Seconds as microseconds."""
     return round(seconds * US_PER_S)
 
 

@@ -24,6 +24,7 @@ _RETRY_S = 1.0
 
 
 def host_topic(host: str) -> str:
+    """The topic of a host's assignments."""
     return f"host:{host}"
 
 
@@ -34,6 +35,8 @@ class _Listener:
 
 
 class Wakeups:
+    """Tells streams of this process, and by Redis those of others, that there is something new."""
+
     def __init__(self, redis_url: str, poll_s: float = 2.0) -> None:
         self._redis = Redis.from_url(redis_url, socket_connect_timeout=2) if redis_url else None
         self._listeners: set[_Listener] = set()

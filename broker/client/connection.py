@@ -32,6 +32,7 @@ class Connection:
         self._http = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT)
 
     def close(self) -> None:
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -90,11 +91,13 @@ def _content(response: httpx.Response) -> Any:
 
 
 def as_bytes(response: httpx.Response) -> bytes:
+    """The answer's body. Raises ClientError for a refusal."""
     refuse_errors(response)
     return response.content
 
 
 def refuse_errors(response: httpx.Response) -> None:
+    """Raises ProblemError or ClientError where the answer is a refusal."""
     if response.is_success:
         return
     response.read()

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ClientError(Exception):
-    pass
+    """What a client cannot go on from."""
 
 
 class NoBroker(ClientError):
@@ -26,6 +26,7 @@ class ProblemError(ClientError):
 
     @property
     def status(self) -> int:
+        """The HTTP status."""
         return int(self.document.get("status", 500))
 
     @property
@@ -35,4 +36,5 @@ class ProblemError(ClientError):
 
     @property
     def detail(self) -> str:
+        """What is wrong and the way out."""
         return str(self.document.get("detail", ""))

@@ -40,6 +40,7 @@ class Jobs(Connection):
         return cast(bytes, self._read("GET", f"{_job_path(job_id)}/plot.png", content=as_bytes))
 
     def job(self, job_id: str) -> Job:
+        """The job."""
         return cast(Job, self._read("GET", _job_path(job_id)))
 
     def jobs(self, kind: Literal["plan", "simulation"], *, state: Sequence[str] = (), page_size: int = 100) -> Iterator[Job]:
@@ -54,6 +55,7 @@ class Jobs(Connection):
                 return
 
     def cancel_job(self, job_id: str) -> Job:
+        """Cancel the job; returns it as it is then."""
         return cast(Job, self._request("POST", f"{_job_path(job_id)}/cancel", repeatable=True))
 
     def wait_for_job(self, job_id: str, timeout_s: float | None = None, seen: Callable[[Job], None] = lambda _: None) -> Job:

@@ -13,6 +13,8 @@ from broker.client.errors import NoBroker
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """Where the broker is, and the token for it."""
+
     url: str
     token: str = field(repr=False)  # shows in no log and no traceback
 

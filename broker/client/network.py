@@ -12,9 +12,11 @@ class Network(Connection):
     """The network, what is booked on it, and its windows."""
 
     def links(self) -> list[Link]:
+        """Every link."""
         return cast(list[Link], self._read("GET", "links"))
 
     def link(self, link_id: str) -> Link:
+        """The link."""
         return cast(Link, self._read("GET", f"links/{part(link_id)}"))
 
     def topology(self) -> Topology:
@@ -42,6 +44,7 @@ class Network(Connection):
         return cast(TopologyChange, answer)
 
     def create_link(self, link: Json) -> Link:
+        """Create a link (as in NET.json)."""
         return cast(Link, self._write("POST", "links", json=dict(link)))
 
     def change_link(self, link_id: str, fields: Json, *, preview: bool = False) -> LinkChange:
@@ -75,10 +78,12 @@ class Network(Connection):
         return cast(NetworkLoad, self._read("GET", "network/load", params=parameters))
 
     def add_window(self, link_id: str, window: Json, *, preview: bool = False) -> LinkChange:
+        """Take capacity of a link away for a while; `preview`: only say what that would do."""
         parameters = {"preview": "true"} if preview else {}
         answer = self._write("POST", f"links/{part(link_id)}/windows", json=dict(window), params=parameters, timeout=LONG_TIMEOUT)
         return cast(LinkChange, answer)
 
     def remove_window(self, link_id: str, window_id: str, *, preview: bool = False) -> LinkChange:
+        """Remove a window; `preview`: only say what that would do."""
         parameters = {"preview": "true"} if preview else {}
         return cast(LinkChange, self._write("DELETE", f"links/{part(link_id)}/windows/{part(window_id)}", params=parameters))

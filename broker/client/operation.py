@@ -12,31 +12,40 @@ class Operation(Connection):
     """Hosts, tokens and the state of the whole."""
 
     def hosts(self) -> list[Host]:
+        """Every host."""
         return cast(list[Host], self._read("GET", "hosts"))
 
     def host(self, name: str) -> Host:
+        """The host."""
         return cast(Host, self._read("GET", f"hosts/{part(name)}"))
 
     def enrolment_token(self, host: str, node: str, nic_bps: int, ttl_s: int = 3600) -> NewEnrolmentToken:
+        """Make a token with which a host can join."""
         body = {"host": host, "node": node, "nic_bps": nic_bps, "ttl_s": ttl_s}
         return cast(NewEnrolmentToken, self._write("POST", "hosts/enrolment-tokens", json=body))
 
     def enrolment_tokens(self) -> list[EnrolmentToken]:
+        """Every enrolment token."""
         return cast(list[EnrolmentToken], self._read("GET", "hosts/enrolment-tokens"))
 
     def revoke_enrolment_token(self, token_id: str) -> None:
+        """Revoke an enrolment token."""
         self._write("DELETE", f"hosts/enrolment-tokens/{part(token_id)}")
 
     def remove_host(self, host: str) -> None:
+        """Remove a host; its agent's token ends."""
         self._write("DELETE", f"hosts/{part(host)}")
 
     def drain(self, host: str, drained: bool = True) -> Host:
+        """Let a host take nothing new, or take it again."""
         return cast(Host, self._write("PATCH", f"hosts/{part(host)}", json={"drained": drained}))
 
     def tokens(self) -> list[TokenInUse]:
+        """Every token with its limits and what it uses."""
         return cast(list[TokenInUse], self._read("GET", "tokens"))
 
     def token(self, token_id: str) -> TokenInUse:
+        """The token with its limits and what it uses."""
         return cast(TokenInUse, self._read("GET", f"tokens/{part(token_id)}"))
 
     def set_limits(self, token_id: str, limits: Mapping[str, int | str | None]) -> TokenInUse:
@@ -46,10 +55,12 @@ class Operation(Connection):
     def create_token(
         self, name: str, scopes: Sequence[str], expires: str | None = None, limits: Mapping[str, int | str] | None = None
     ) -> NewToken:
+        """Make a token; its secret is in this answer alone."""
         body = {"name": name, "scopes": list(scopes), "expires": expires, "limits": dict(limits or {})}
         return cast(NewToken, self._write("POST", "tokens", json=body))
 
     def revoke_token(self, token_id: str) -> None:
+        """End a token."""
         self._write("DELETE", f"tokens/{part(token_id)}")
 
     def overview(self) -> Overview:

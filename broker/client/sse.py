@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 
 class Message(NamedTuple):
+    """An event of a stream."""
+
     id: str | None
     event: str
     data: str

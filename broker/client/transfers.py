@@ -73,6 +73,7 @@ class Transfers(Connection):
         return cast(TransferPreview, self._read("POST", f"transfers/{part(transfer_id)}/{action}", params={"preview": True}))
 
     def act(self, transfer_id: str, action: Action) -> Transfer:
+        """Commit, cancel, pause or resume a transfer; returns it as it is then."""
         return cast(Transfer, self._write("POST", f"transfers/{part(transfer_id)}/{action}"))
 
     def schedule(self, begin: str | None = None, end: str | None = None, **part: str) -> Iterator[Scheduled]:
@@ -87,6 +88,7 @@ class Transfers(Connection):
                 return
 
     def history(self, transfer_id: str) -> list[Event]:
+        """The events of a transfer, the oldest first."""
         return cast(list[Event], self._read("GET", f"transfers/{part(transfer_id)}/events"))
 
     def wait(self, transfer_id: str, timeout_s: float | None = None) -> Transfer:

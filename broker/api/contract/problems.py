@@ -14,11 +14,15 @@ _CODES = ", ".join(f"`{code}`" for code in STATUS)
 
 
 class FieldError(BaseModel):
+    """One mistake in one field."""
+
     field: str = Field(description="its path, as `3.source`; or the name of a query parameter or of a header")
     detail: str
 
 
 class Interval(BaseModel):
+    """[from, to) in RFC 3339."""
+
     from_: TimeText = Field(alias="from")
     to: TimeText
 
@@ -46,6 +50,8 @@ class CounterOffer(BaseModel):
 
 
 class BrokenPromise(BaseModel):
+    """A transfer whose promise a change would break."""
+
     id: str
     label: str | None
     priority: int
@@ -121,6 +127,7 @@ def _response(status: int) -> Part:
 
 
 def refused_with(status: int) -> Part:
+    """The reference to the answer that the contract has for a status."""
     return {"$ref": f"#/components/responses/{_NAMES[status]}"}
 
 

@@ -38,6 +38,7 @@ _PAGE = """<!doctype html>
 
 @router.get("/docs", response_class=HTMLResponse)
 async def documentation() -> HTMLResponse:
+    """The page that shows the contract."""
     return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
 
 

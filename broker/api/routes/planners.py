@@ -17,6 +17,8 @@ router = make_router("transfers", "/v1/planners")
 
 
 class PlannerOut(BaseModel):
+    """A planner and its traits."""
+
     name: str
     about: str = Field(description="in one sentence")
     books: bool = Field(description="false: it predicts and compares, and what it answers is never booked")
