@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from broker.api.render import Json, time_or_none
+from broker.api.render import Json, reason, time_or_none
 from broker.api.schemas import LinkBody, Step
 from broker.core.network import Link
 from broker.core.request import FieldProblem
@@ -63,9 +63,6 @@ def describe_outcomes(outcomes: Sequence[Outcome], preview: bool) -> Json:
 
 
 def _outcome(outcome: Outcome) -> Json:
-    reason = None if outcome.reason is None else {**outcome.reason, "until": time_or_none(outcome.reason["until_us"])}
-    if reason is not None:
-        del reason["until_us"]
     return {
         "id": outcome.id,
         "label": outcome.label,
@@ -78,5 +75,5 @@ def _outcome(outcome: Outcome) -> Json:
         "finish_before": time_or_none(outcome.finish_before_us),
         "finish": time_or_none(outcome.finish_us),
         "broken": outcome.broken,
-        "reason": reason,
+        "reason": None if outcome.reason is None else reason(outcome.reason),
     }

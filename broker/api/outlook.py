@@ -43,7 +43,7 @@ async def outlooks(connection: AsyncConnection, records: Sequence[Transfer], now
 
 def _detail(record: Transfer, why: str) -> str:
     """What has ended says itself what ended it."""
-    told = (record.reason or {}).get("detail") if not record.live else None
+    told = record.reason.detail if record.reason is not None and not record.live else None
     return str(told or WHY[why])
 
 

@@ -14,6 +14,7 @@ from broker.api.transfer_fields import show_spec
 from broker.core.allowance import GB_HOUR, LIMITS, Allowance, Use
 from broker.core.link_document import document_of
 from broker.core.plan import Plan
+from broker.core.reason import Reason
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import State
 from broker.core.transfer_spec import SignalKind
@@ -128,6 +129,11 @@ def _peaks(segments: tuple[Segment, ...]) -> dict[str, int]:
     return {link_id: max([rate for _, _, rate in total_rates(there)]) for link_id, there in on_link.items()}
 
 
+def reason(said: Reason) -> Json:
+    """As in `waiting_reason`."""
+    return {"code": said.code, "detail": said.detail, "limited_by": said.limited_by, "until": time_or_none(said.until_us)}
+
+
 def waiting_reason(record: Transfer) -> Json | None:
     """Why it is not moving, or slower than it was promised; None where there is nothing to explain."""
     if record.live and record.unheard_us is not None:
@@ -138,9 +144,7 @@ def waiting_reason(record: Transfer) -> Json | None:
             "until": None,
         }
     if record.reason is not None:
-        reason = dict(record.reason)
-        until = reason.pop("until_us", None)
-        return {**reason, "until": time_or_none(until)}
+        return reason(record.reason)
     if record.state is State.HELD:
         return {"code": "held", "detail": "waits for its commit", "limited_by": None, "until": time_or_none(record.hold_until_us)}
     if record.state is State.RESERVED and record.spec.after is not None and record.released_us is None and _signalled(record):

@@ -9,20 +9,22 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.reason import Reason
+from broker.core.report import ReportDetail, ReportKind
 from broker.core.transfer import Action, Mode
 from broker.core.transfer_spec import OnTimeout
 from broker.desk.ground import start_signals
 from broker.desk.ground.capabilities import have_changed
+from broker.desk.ground.command import Command
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import Hear
 from broker.desk.lifecycle.modify import BookRest
 from broker.desk.lifecycle.transitions import End, Start, Unchain
-from broker.desk.planning.replan import waiting_reason
 from broker.desk.service.desk import Desk
 from broker.store import bookings, events, hosts, transfers
 from broker.store import reports as stored_reports
@@ -33,10 +35,8 @@ from broker.store.transfers import Transfer
 
 Refusal = tuple[str, str]  # code, and in words
 
-_SENDER_ONLY = frozenset({"started", "shortfall", "sent", "signal"})
 # What comes after the end changes nothing any more, and is worth knowing.
-_ALSO_LATE = frozenset({"sent", "signal"})
-_RECEIVER_ONLY = frozenset({"finished"})
+_ALSO_LATE = frozenset({ReportKind.SENT, ReportKind.SIGNAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,12 @@ async def take(
             ignored.append((report, *refusal))
     async with database.transaction() as connection:
         new = await stored_reports.insert(connection, accepted)
-        signals = [report for report in accepted if report.kind == "signal" and (report.transfer_id, report.sequence) in new]
+        signals = [
+            report for report in accepted if report.kind is ReportKind.SIGNAL and (report.transfer_id, report.sequence) in new
+        ]
         await events.append(connection, [_make_event(report) for report in signals])
         await stored_reports.note_progress(
-            connection, _pick_newest([r for r in accepted if r.kind in ("progress", "started")]), now_us
+            connection, _pick_newest([r for r in accepted if r.kind in (ReportKind.PROGRESS, ReportKind.STARTED)]), now_us
         )
         if complete:  # last: the order of locks is that of the desks, transfers before hosts
             await hosts.mark_complete(connection, host, now_us)
@@ -141,11 +143,14 @@ async def _carry_out(
     return outcomes
 
 
+def _actor(report: Report) -> str:
+    return f"agent {report.host}"
+
+
 def _make_event(report: Report) -> Event:
     """What a start signal did, in the history of the transfer that the host sends."""
-    said = {"code": (report.detail or {}).get("code"), "detail": (report.detail or {}).get("detail"), "at_us": report.at_us}
-    actor = f"agent {report.host}"
-    return Event(report.received_us, actor, "transfer.signal", "transfer", report.transfer_id, None, said)
+    said = {"code": report.detail.code, "detail": report.detail.detail, "at_us": report.at_us}
+    return Event(report.received_us, _actor(report), "transfer.signal", "transfer", report.transfer_id, None, said)
 
 
 async def _says_something_new(connection: AsyncConnection, host: str, about: dict[str, Any]) -> bool:
@@ -159,19 +164,45 @@ async def _says_something_new(connection: AsyncConnection, host: str, about: dic
 def _find_refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:
     if transfer is None:
         return "unknown_transfer", f"there is no transfer {report.transfer_id}"
-    managed = transfer.mode == Mode.MANAGED
-    parts = {Mode.RESERVE: (), Mode.MANAGED: (transfer.spec.source, transfer.spec.destination)}
-    if host not in parts.get(Mode(transfer.mode), (transfer.spec.source,)):
+    if host not in _hosts_of(transfer):
         return "not_yours", "this host has no part in the transfer"
-    if report.kind in _SENDER_ONLY and host != transfer.spec.source:
-        return "not_yours", f"{report.kind} is for the sender to say"
-    if report.kind in _RECEIVER_ONLY and managed and host != transfer.spec.destination:
-        return "not_yours", f"{report.kind} is for the receiver to say"
-    if report.kind == "signal" and not (report.detail or {}).get("code"):
+    speaker = _speaker(report.kind, transfer)
+    if speaker is not None and host != speaker:
+        return "not_yours", f"{report.kind} is for the {'sender' if speaker == transfer.spec.source else 'receiver'} to say"
+    if report.kind is ReportKind.SIGNAL and not report.detail.code:
         return "code_missing", "a signal report says in `code` what happened"
     if not transfer.live and not transfer.assumed and report.kind not in _ALSO_LATE:
         return "ended", f"the transfer is {transfer.state}"
+    volume = transfer.spec.volume_bytes
+    if report.kind is ReportKind.FINISHED and transfer.mode is Mode.MANAGED and report.bytes != volume:
+        return "wrong_volume", f"{report.bytes} bytes are not the {volume} that were booked"
     return None
+
+
+def _hosts_of(transfer: Transfer) -> tuple[str, ...]:
+    """Those whose agents have something to do in it."""
+    match transfer.mode:
+        case Mode.RESERVE:
+            return ()
+        case Mode.MANAGED:
+            return (transfer.spec.source, transfer.spec.destination)
+        case Mode.WRAPPED | Mode.OBSERVED:
+            return (transfer.spec.source,)
+        case _:
+            assert_never(transfer.mode)
+
+
+def _speaker(kind: ReportKind, transfer: Transfer) -> str | None:
+    """The only host that may say this; None: any that has a part in the transfer."""
+    match kind:
+        case ReportKind.STARTED | ReportKind.SHORTFALL | ReportKind.SENT | ReportKind.SIGNAL:
+            return transfer.spec.source
+        case ReportKind.FINISHED:
+            return transfer.spec.destination if transfer.mode is Mode.MANAGED else None
+        case ReportKind.PROGRESS | ReportKind.FAILED:
+            return None
+        case _:
+            assert_never(kind)
 
 
 # An agent catches up by 0.5 % and paces to about 0.2 %: what is this far below was not held back by the booking.
@@ -184,14 +215,15 @@ def _achieved(report: Report) -> int:
     return rate if 0 < rate < applied * _CLEARLY_BELOW else 0
 
 
-def _begins(transfer: Transfer, detail: dict[str, Any]) -> bool:
+def _begins(transfer: Transfer, detail: ReportDetail) -> bool:
     """Does a signal's report say that a successor begins?"""
-    code = detail.get("code")
-    return code == "go_received" or (code == "timeout" and start_signals.signal_of(transfer).on_timeout is OnTimeout.START)
+    return detail.code == "go_received" or (
+        detail.code == "timeout" and start_signals.signal_of(transfer).on_timeout is OnTimeout.START
+    )
 
 
 # They say themselves what became of the transfer; all else says that it goes on.
-_ENDS = frozenset({"finished", "failed"})
+_ENDS = frozenset({ReportKind.FINISHED, ReportKind.FAILED})
 
 
 def _says_it_lives(report: Report, transfer: Transfer) -> bool:
@@ -203,36 +235,35 @@ def _says_it_lives(report: Report, transfer: Transfer) -> bool:
 
 async def _carry_out_one(desk: Desk, report: Report, transfer: Transfer, policy: Policy) -> Refusal | None:
     """Carry out what one report says beside progress; (code, detail) when it can change nothing."""
-    actor = f"agent {report.host}"
-    detail = report.detail or {}
     try:
         if _says_it_lives(report, transfer):
-            await desk.submit(Hear(transfer.id, actor))
-        match report.kind:
-            case "started":
-                await desk.submit(Start(transfer.id, actor, at_us=report.at_us))
-            case "shortfall":
-                await desk.submit(
-                    BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
-                )
-            case "finished" if transfer.mode != Mode.MANAGED:
-                # Whoever moved it said beforehand how much it would be; what it was, is seen now.
-                await desk.submit(End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, bytes_done=report.bytes or 0))
-            case "finished":
-                if report.bytes != transfer.spec.volume_bytes:
-                    return "wrong_volume", f"{report.bytes} bytes are not the {transfer.spec.volume_bytes} that were booked"
-                await desk.submit(
-                    End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.get("checksum"))
-                )
-            case "failed":
-                reason = waiting_reason(
-                    detail.get("code") or "internal", detail.get("detail") or "the agent gave no reason", report.host
-                )
-                await desk.submit(End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason))
-            case "signal" if _begins(transfer, detail):
-                await desk.submit(Unchain(transfer.id, actor, at_us=report.at_us))
-            case "sent" | "signal" | "progress":
-                pass
+            await desk.submit(Hear(transfer.id, _actor(report)))
+        if (command := _make_command(report, transfer, policy)) is not None:
+            await desk.submit(command)
     except Problem as problem:
         return problem.code.replace("-", "_"), problem.detail
     return None
+
+
+def _make_command(report: Report, transfer: Transfer, policy: Policy) -> Command[Transfer] | None:
+    """What the desk does about the report; None: nothing."""
+    actor, detail = _actor(report), report.detail
+    match report.kind:
+        case ReportKind.STARTED:
+            return Start(transfer.id, actor, at_us=report.at_us)
+        case ReportKind.SHORTFALL:
+            return BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
+        case ReportKind.FINISHED if transfer.mode is Mode.MANAGED:
+            return End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.checksum)
+        case ReportKind.FINISHED:
+            # Whoever moved it said beforehand how much it would be; what it was, is seen now.
+            return End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, bytes_done=report.bytes or 0)
+        case ReportKind.FAILED:
+            reason = Reason(detail.code or "internal", detail.detail or "the agent gave no reason", report.host)
+            return End(transfer.id, actor, action=Action.FAIL, bytes_done=report.bytes, reason=reason)
+        case ReportKind.SIGNAL if _begins(transfer, detail):
+            return Unchain(transfer.id, actor, at_us=report.at_us)
+        case ReportKind.SENT | ReportKind.SIGNAL | ReportKind.PROGRESS:
+            return None
+        case _:
+            assert_never(report.kind)

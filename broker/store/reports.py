@@ -5,31 +5,42 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import select, text
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.report import ReportDetail, ReportKind
 from broker.store import bulk
 from broker.store.tables import reports
 
 
 class Report(NamedTuple):
-    """One report of an agent on one transfer; `detail` holds checksum, code and text where there are any."""
+    """One report of an agent on one transfer."""
 
     transfer_id: str
     host: str
     sequence: int
     at_us: int
     received_us: int
-    kind: str
+    kind: ReportKind
     bytes: int | None
     rate_bps: int | None
     applied_rate_bps: int | None
-    detail: dict[str, Any] | None
+    detail: ReportDetail
+
+
+def _json(detail: ReportDetail) -> str | None:
+    document = detail.document()
+    return None if document is None else orjson.dumps(document).decode()
+
+
+def _from_row(row: Row[Any]) -> Report:
+    said: Report = Report._make(row)
+    return said._replace(kind=ReportKind(row.kind), detail=ReportDetail.parse(row.detail))
 
 
 async def insert(connection: AsyncConnection, new: Sequence[Report]) -> set[tuple[str, int]]:
     """Keep reports; returns (transfer, sequence) of those that were not known yet."""
-    rows = [(*report[:-1], None if report.detail is None else orjson.dumps(report.detail).decode()) for report in new]
+    rows = [(*report[:-1], _json(report.detail)) for report in new]
     taken = await bulk.insert(connection, reports, Report._fields, rows, "ON CONFLICT DO NOTHING RETURNING transfer_id, sequence")
     return {(transfer_id, sequence) for transfer_id, sequence in taken}
 
@@ -71,7 +82,7 @@ async def note_progress(connection: AsyncConnection, given: Iterable[Report], no
 async def read_measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
     """The reports on one transfer in order of time."""
     query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
-    return [Report(*row) for row in await connection.execute(query)]
+    return [_from_row(row) for row in await connection.execute(query)]
 
 
 class Reached(NamedTuple):

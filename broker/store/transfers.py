@@ -12,6 +12,7 @@ from sqlalchemy import Row, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.allowance import NOTHING, Use, booked_ahead
+from broker.core.reason import Reason
 from broker.core.request import NO_OPTIONS, Options
 from broker.core.segments import Segment, total_rates
 from broker.core.transfer import LIVE, Mode, State
@@ -50,7 +51,7 @@ class Transfer:
     actual_start_us: int | None
     actual_finish_us: int | None
     checksum: str | None
-    reason: Json | None
+    reason: Reason | None
     owner: str
     revision: int
     created_us: int
@@ -150,7 +151,7 @@ _FORMS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], object]]] =
     "state": (str, State),
     "mode": (str, Mode),
     "segments": (_rows, lambda rows: tuple([Segment(begin, end, rate, tuple(path)) for begin, end, rate, path in rows])),
-    "reason": (_json, dict),
+    "reason": (_json, Reason.parse),
     "payload": (_json, Payload.parse),
     "signal": (lambda signal: _json(signal.document()), StartSignal.parse),
     "metadata": (_json, dict),

@@ -225,6 +225,6 @@ async def judge(database: Database, told: Told) -> None:
         else:
             withdrawn += 1
             assert transfer_id in told.broken, f"{transfer_id} was promised by {promised} and nobody was told: {transfer}"
-            assert transfer.reason is not None and transfer.reason["limited_by"] in told.touched, transfer
-            assert transfer.reason["code"] in ("capacity_lowered", "capacity_lost", "promise_broken")
+            assert transfer.reason is not None and transfer.reason.limited_by in told.touched, transfer
+            assert transfer.reason.code in ("capacity_lowered", "capacity_lost", "promise_broken")
     print(f"{withdrawn} promises of {len(rows)} stay withdrawn, each with its reason")

@@ -84,9 +84,9 @@ def judge(outcome: Outcome, before: Transfer, now: Transfer) -> None:
     else:
         assert outcome.finish_us is None and outcome.broken and now.state is State.FAILED
     if outcome.broken:
-        assert now.reason is not None and now.reason["limited_by"] == outcome.link_id
-        assert now.reason["code"] in ("capacity_lowered", "promise_broken", "capacity_lost")
-        assert outcome.link_id in now.reason["detail"]
+        assert now.reason is not None and now.reason.limited_by == outcome.link_id
+        assert now.reason.code in ("capacity_lowered", "promise_broken", "capacity_lost")
+        assert outcome.link_id in now.reason.detail
     else:
         assert now.reason is None and (now.spec.deadline_us is None or now.finish_us <= now.spec.deadline_us)
 
@@ -182,7 +182,7 @@ async def test_a_pinned_path_that_is_gone_is_lost_with_the_reason(world: World) 
     done = await world.do(DeleteLink("AC", "me", replan=True))
     assert [(o.id, o.broken, o.finish_us) for o in done.outcomes] == [(pinned.id, True, None), (free.id, True, None)]
     for t in (await all_transfers(world)).values():
-        assert t.state is State.FAILED and t.reason is not None and t.reason["detail"].startswith("link AC was deleted")
+        assert t.state is State.FAILED and t.reason is not None and t.reason.detail.startswith("link AC was deleted")
     await world.check()
 
 

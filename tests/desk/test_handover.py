@@ -325,11 +325,7 @@ async def test_a_larger_predecessor_pushes_the_chain_back(world: World) -> None:
     length = moved[0].finish_us - moved[0].start_us
     assert length < 15.3 * US_PER_S, "in one piece, not around those that wait for it"
     assert moved[1].start_us == moved[0].finish_us and moved[2].start_us == moved[1].finish_us
-    assert (
-        moved[1].reason is not None
-        and moved[1].reason["code"] == "predecessor_late"
-        and moved[1].reason["limited_by"] == chain[0].id
-    )
+    assert moved[1].reason is not None and moved[1].reason.code == "predecessor_late" and moved[1].reason.limited_by == chain[0].id
     assert await events(world, chain[2]) == ["admitted", "delayed"]
     await world.check()
     await world.do(make_change(chain[0].id, "me", volume_bytes=5 * SECOND))
@@ -385,7 +381,7 @@ async def test_a_shortfall_delays_those_behind_it(world: World) -> None:
     moved = await now(world, *chain)
     assert moved[0].finish_us < chain[0].finish_us + 6 * US_PER_S, "its rest is not behind theirs"
     assert moved[1].start_us == moved[0].finish_us and moved[2].start_us == moved[1].finish_us
-    assert moved[1].reason is not None and moved[1].reason["code"] == "predecessor_late"
+    assert moved[1].reason is not None and moved[1].reason.code == "predecessor_late"
     await world.check([chain[0].id])
 
 

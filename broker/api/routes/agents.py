@@ -14,6 +14,7 @@ from broker.api.context import Agent, BrokerDependency, etag
 from broker.api.contract.parts import NOT_MODIFIED, OPEN, TAGGED
 from broker.api.contract.streams import stream_of
 from broker.api.routing import make_router
+from broker.core.report import ReportDetail, ReportKind
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import hand_out, load_assignments
 from broker.store import hosts
@@ -116,18 +117,17 @@ async def report(host: str, body: ReportsBody, request: Request, broker: BrokerD
 
 
 def _report(host: str, item: AgentReport, now_us: int) -> Report:
-    detail = {name: value for name in ("checksum", "code", "detail") if (value := getattr(item, name)) is not None}
     return Report(
         item.transfer_id,
         host,
         item.sequence,
         item.at,
         now_us,
-        item.kind,
+        ReportKind(item.kind),
         item.bytes,
         item.rate_bps,
         item.applied_rate_bps,
-        detail or None,
+        ReportDetail(item.checksum, item.code, item.detail),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from broker.core.plan import Plan, Refusal
+from broker.core.reason import Reason
 from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
@@ -21,7 +22,7 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.lifecycle.transitions import end, find_released_parts
 from broker.desk.planning.plan import find_planner, make_plan
-from broker.desk.planning.replan import book_rest, find_plannable_links, lead_of, waiting_reason
+from broker.desk.planning.replan import book_rest, find_plannable_links, lead_of
 from broker.store.events import Event
 from broker.store.transfers import Transfer
 
@@ -143,11 +144,11 @@ class AdmitByPreemption(Admit):
                 book_rest(batch, victim, None, "preempted", why, self.policy)
             except Problem as problem:
                 batch.back_to(mark)
-                reason = waiting_reason("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
+                reason = Reason("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
                 end(batch, victim, Action.EXPIRE if victim.state is State.HELD else Action.FAIL, reason)
             else:
                 assert victim.finish_us is not None and victim.reason is not None
                 # Of a deadline that is lost, book_rest has said so.
-                detail = f"{victim.reason['detail']}; it will be done at {format_time(victim.finish_us)}"
-                victim.reason = waiting_reason("preempted", detail, until_us=victim.finish_us)
+                detail = f"{victim.reason.detail}; it will be done at {format_time(victim.finish_us)}"
+                victim.reason = Reason("preempted", detail, until_us=victim.finish_us)
         batch.change(victim, self.owner, "transfer.preempted", before)

@@ -8,12 +8,13 @@ one and those behind it step aside, and find their places anew once it has its o
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
+from broker.core.reason import Reason
 from broker.core.units import format_time
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
-from broker.desk.planning.replan import Wanted, describe_promise, plan_rest, waiting_reason
+from broker.desk.planning.replan import Wanted, describe_promise, plan_rest
 from broker.store.transfers import Transfer
 
 ACTOR = "hand-over"
@@ -83,9 +84,7 @@ def delay(batch: Batch, transfer: Transfer, missing_bytes: int, policy: Policy) 
     """Book what it is to carry anew, behind its predecessor. Raises Problem, and leaves it as it was, where that does not fit."""
     plan_rest(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.spec.not_before_us, policy)
     if transfer.promised_us is not None and transfer.finish_us is not None and transfer.finish_us > transfer.promised_us:
-        transfer.reason = waiting_reason(
-            "predecessor_late", f"{transfer.spec.after} needs longer", transfer.spec.after, transfer.finish_us
-        )
+        transfer.reason = Reason("predecessor_late", f"{transfer.spec.after} needs longer", transfer.spec.after, transfer.finish_us)
 
 
 def missing_bytes(transfer: Transfer) -> int:

@@ -9,12 +9,12 @@ to others, for its sender would go on by the plan that it knows.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from broker.core.reason import Reason
 from broker.core.transfer import Action, Mode, State
 from broker.core.units import format_time
 from broker.desk.ground.batch import Batch, summarise
 from broker.desk.lifecycle.modify import OneTransfer
 from broker.desk.lifecycle.transitions import end
-from broker.desk.planning.replan import waiting_reason
 from broker.store.transfers import Transfer
 
 LastHeard = Callable[[str], str]  # of a host: when its agent was last heard, in words
@@ -41,7 +41,7 @@ class Withdraw(OneTransfer):
             return transfer  # fetched, started or ended meanwhile
         before = summarise(transfer)
         agents = " and ".join(f"the agent on {host} ({self.last_heard(host)})" for host in missing)
-        end(batch, transfer, Action.EXPIRE, waiting_reason("never_fetched", f"{agents} never fetched it", missing[0]))
+        end(batch, transfer, Action.EXPIRE, Reason("never_fetched", f"{agents} never fetched it", missing[0]))
         batch.change(transfer, self.actor, "transfer.expired", before)
         return transfer
 
@@ -56,7 +56,7 @@ class WithdrawUnused(OneTransfer):
             return transfer
         before = summarise(transfer)
         missing = "no command was run for it" if transfer.mode == Mode.WRAPPED else "no packet of it was seen"
-        end(batch, transfer, Action.EXPIRE, waiting_reason("unused", f"{missing} on {transfer.spec.source}", transfer.spec.source))
+        end(batch, transfer, Action.EXPIRE, Reason("unused", f"{missing} on {transfer.spec.source}", transfer.spec.source))
         batch.change(transfer, self.actor, "transfer.expired", before)
         return transfer
 
@@ -109,7 +109,7 @@ class AssumeLost(OneTransfer):
             f"not heard of since {format_time(transfer.unheard_us)}, long after the end of its booking "
             f"(agent on {transfer.spec.source}: {self.last_heard(transfer.spec.source)}); a late report will correct this"
         )
-        end(batch, transfer, Action.FAIL, waiting_reason("agents_lost", detail, transfer.spec.source))
+        end(batch, transfer, Action.FAIL, Reason("agents_lost", detail, transfer.spec.source))
         transfer.assumed = True
         batch.change(transfer, self.actor, "transfer.failed", before)
         return transfer

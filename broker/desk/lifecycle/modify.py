@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from broker.core.network import Network
+from broker.core.reason import Reason
 from broker.core.transfer import Mode, State
 from broker.core.transfer_spec import SpecPatch, TransferSpec
 from broker.core.units import MICROBITS_PER_BYTE, format_time
@@ -17,7 +18,7 @@ from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.plan import find_routes
-from broker.desk.planning.replan import Wanted, book_rest, find_plannable_links, lead_of, plan_rest, request_rest, waiting_reason
+from broker.desk.planning.replan import Wanted, book_rest, find_plannable_links, lead_of, plan_rest, request_rest
 from broker.store.transfers import Transfer
 
 
@@ -165,7 +166,7 @@ class Pause(OneTransfer):
         transfer.plan_from_us = batch.now_us
         transfer.plan_revision += 1
         transfer.paused = True
-        transfer.reason = waiting_reason("paused", f"paused by {self.actor}")
+        transfer.reason = Reason("paused", f"paused by {self.actor}")
         batch.change(transfer, self.actor, "transfer.paused", before)
         return transfer
 

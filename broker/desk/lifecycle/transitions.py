@@ -3,8 +3,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from broker.core.reason import Reason
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.desk.ground import start_signals
@@ -94,7 +94,7 @@ class End(OneTransfer):
     at_us: int | None = None
     bytes_done: int | None = None
     checksum: str | None = None
-    reason: dict[str, Any] | None = None
+    reason: Reason | None = None
 
     def decide(self, batch: Batch) -> Transfer:
         transfer = self.transfer(batch)
@@ -120,7 +120,7 @@ class End(OneTransfer):
         return transfer
 
 
-def end(batch: Batch, transfer: Transfer, action: Action, reason: dict[str, Any] | None, *, release: bool = True) -> None:
+def end(batch: Batch, transfer: Transfer, action: Action, reason: Reason | None, *, release: bool = True) -> None:
     """Move to an end state and give back what is still booked (`release`)."""
     batch.move(transfer, action)
     if release:

@@ -8,13 +8,14 @@ is broken when the new plan ends later than was promised, or when there is none;
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.calendar import Calendar, Step
+from broker.core.reason import Reason
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
@@ -23,7 +24,7 @@ from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.transitions import end
-from broker.desk.planning.replan import book_rest, describe_promise, lead_of, waiting_reason
+from broker.desk.planning.replan import book_rest, describe_promise, lead_of
 from broker.store import bookings, transfers
 from broker.store.transfers import Transfer
 
@@ -59,7 +60,7 @@ class Outcome:
     finish_before_us: int | None
     finish_us: int | None
     broken: bool
-    reason: dict[str, Any] | None
+    reason: Reason | None
 
 
 async def find_displaced(connection: AsyncConnection, batch: Batch, capacities: Capacities, policy: Policy) -> list[Displaced]:
@@ -161,7 +162,7 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
             book_rest(batch, transfer, None, "capacity_lowered", why, policy)
     except Problem as problem:
         batch.back_to(mark)
-        reason = waiting_reason("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
+        reason = Reason("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
         end(batch, transfer, Action.EXPIRE if transfer.state is State.HELD else Action.FAIL, reason)
     finish = transfer.finish_us if transfer.live else None
     broken = finish is None or finish > (promised or FOREVER_US)
@@ -183,12 +184,12 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
     )
 
 
-def _late(transfer: Transfer, why: str, link_id: str) -> dict[str, Any]:
+def _late(transfer: Transfer, why: str, link_id: str) -> Reason:
     assert transfer.finish_us is not None and transfer.promised_us is not None
-    if transfer.reason is not None and transfer.reason["code"] == "promise_broken":  # the deadline: book_rest has said so
-        return {**transfer.reason, "limited_by": link_id}
+    if transfer.reason is not None and transfer.reason.code == "promise_broken":  # the deadline: book_rest has said so
+        return replace(transfer.reason, limited_by=link_id)
     times = f"done by {format_time(transfer.finish_us)} instead of {format_time(transfer.promised_us)}"
-    return waiting_reason("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)
+    return Reason("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)
 
 
 def _importance(transfer: Transfer) -> tuple[bool, int, bool, int, str]:

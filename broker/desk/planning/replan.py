@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.core.network import Network
 from broker.core.plan import Plan
+from broker.core.reason import Reason
 from broker.core.request import Request
 from broker.core.transfer import Mode, State
 from broker.core.transfer_spec import TransferSpec
@@ -68,7 +69,7 @@ def book_rest(
     mark = batch.mark()
     try:
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
-        transfer.reason = waiting_reason(code, why)
+        transfer.reason = Reason(code, why)
     except Problem:
         batch.back_to(mark)
         missed = transfer.spec.deadline_us
@@ -77,7 +78,7 @@ def book_rest(
         wanted.spec = replace(wanted.spec, deadline_us=None)
         plan_rest(batch, transfer, wanted, remaining, not_before, policy)
         transfer.spec = replace(transfer.spec, deadline_us=None)
-        transfer.reason = waiting_reason(
+        transfer.reason = Reason(
             "promise_broken", f"{why}; the deadline {format_time(missed)} cannot be kept", until_us=transfer.finish_us
         )
 
@@ -178,11 +179,6 @@ def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: i
         return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
 
     return Question(wanted.spec, again)
-
-
-def waiting_reason(code: str, detail: str, limited_by: str | None = None, until_us: int | None = None) -> dict[str, Any]:
-    """A `waiting_reason` (design: every waiting or slowed transfer says why)."""
-    return {"code": code, "detail": detail, "limited_by": limited_by, "until_us": until_us}
 
 
 def describe_promise(transfer: Transfer) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import assert_never
 
+from broker.core.reason import Reason
 from broker.core.transfer import Action
 from broker.core.units import format_time
 from broker.desk.ground.command import Command
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import AssumeLost, GiveBack, Hear, LastHeard, Miss, Withdraw, WithdrawUnused
 from broker.desk.lifecycle.transitions import End, Start
-from broker.desk.planning.replan import waiting_reason
 from broker.desk.service.desk import Desk
 from broker.store import hosts, transfers
 from broker.store.hosts import Host
@@ -68,9 +68,7 @@ def describe_due(host: Host | None) -> str:
 def _make_command(transfer_id: str, what: Due, last_heard: LastHeard) -> Command[Transfer]:
     match what:
         case Due.RUN_OUT:
-            return End(
-                transfer_id, ACTOR, action=Action.EXPIRE, reason=waiting_reason("expired", "the hold was not committed in time")
-            )
+            return End(transfer_id, ACTOR, action=Action.EXPIRE, reason=Reason("expired", "the hold was not committed in time"))
         case Due.START:
             return Start(transfer_id, ACTOR)
         case Due.FINISH:
