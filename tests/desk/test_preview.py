@@ -159,7 +159,7 @@ async def test_a_preview_leaves_no_trace_and_tells_the_truth(world: World, kind:
     quote = await quoted(world)
     await world.desks[0].warm_up()
     before, replica = await everything(world), world.desks[0].replica
-    with patch.object(bookings, "since", _only_new(bookings.read_since)):
+    with patch.object(bookings, "read_since", _only_new(bookings.read_since)):
         foreseen = await answer(world, Preview(command))
         assert await everything(world) == before
         assert world.desks[0].replica is replica
