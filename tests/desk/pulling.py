@@ -6,7 +6,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from broker.core.transfer import LIVE, State
 from broker.desk.rebalance.pull_forward import Pull, Puller, PullForward, eager_planners
-from broker.store import forward
+from broker.store import pull_forward as waiters
 from broker.store.transfers import Transfer, get_many
 from tests.desk.machine import Broker
 from tests.desk.world import POLICY
@@ -51,9 +51,9 @@ class Pulling(Broker):
         async def names() -> set[str]:
             after = self.clock.now_us + LEAD_US
             async with self.world.look.transaction() as connection:
-                between = await forward.find_ends(connection, eager_planners(), after, begun=False)
-                found = await forward.find_candidates(
-                    connection, between, [], eager_planners(), after, forward.FIRST, 1000, begun=False
+                between = await waiters.find_ends(connection, eager_planners(), after, begun=False)
+                found = await waiters.find_candidates(
+                    connection, between, [], eager_planners(), after, waiters.FIRST, 1000, begun=False
                 )
             return {place.id for place in found}
 

@@ -23,7 +23,7 @@ from broker.desk.service.timers import at_work, run_timers
 from broker.fleet import tokens
 from broker.fleet.tokens import Scope
 from broker.planners.signature import Traits
-from broker.store import forward
+from broker.store import pull_forward as waiters
 from broker.store.session import Database
 from broker.store.transfers import Patience
 from tests.core.grid import histories
@@ -320,7 +320,7 @@ async def test_without_a_database_it_is_forgotten(service: Service, monkeypatch:
     async def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(forward, "find_ends", fails)
+    monkeypatch.setattr(waiters, "find_ends", fails)
     puller = Puller(service.database, service.clock)
     puller.freed({"L1"})
     assert await puller.pull_freed(service.app.state.broker.desk, POLICY) == 0, "the loop outlives every fault"

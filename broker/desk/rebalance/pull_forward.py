@@ -30,7 +30,7 @@ from broker.desk.planning.plan import find_routes
 from broker.desk.planning.replan import Wanted, find_plannable_links, lead_of, plan_rest
 from broker.desk.service.desk import Desk
 from broker.planners import PLANNERS, traits_of
-from broker.store import forward
+from broker.store import pull_forward as waiters
 from broker.store.session import Database, DatabaseAway
 from broker.store.transfers import Transfer
 
@@ -175,7 +175,7 @@ class Puller:
     async def _pull(self, desk: Desk, policy: Policy, links: set[str]) -> int:
         pulled = 0
         freed: set[str] = set()
-        place = forward.FIRST
+        place = waiters.FIRST
         for _ in range(_MAX_ROUNDS):
             found = await self._next(desk, policy, links, place)
             for i in range(0, len(found), _AT_ONCE):
@@ -185,7 +185,7 @@ class Puller:
             if len(found) == self._candidates:
                 place = found[-1]  # there may be more behind them
             elif freed:
-                links, freed, place = freed, set(), forward.FIRST
+                links, freed, place = freed, set(), waiters.FIRST
             else:
                 break
         return pulled
@@ -199,22 +199,22 @@ class Puller:
         await asyncio.sleep(_REST * (time() - begin))
         return answer
 
-    async def _next(self, desk: Desk, policy: Policy, links: set[str], place: forward.Place) -> list[forward.Place]:
+    async def _next(self, desk: Desk, policy: Policy, links: set[str], place: waiters.Place) -> list[waiters.Place]:
         """The next transfers that could take one of the links."""
         after = self._clock() + (0 if self._begun else policy.managed_lead_us)
         async with self._database.transaction() as connection:
-            waiting = await forward.find_ends(connection, eager_planners(), after, begun=self._begun)
+            waiting = await waiters.find_ends(connection, eager_planners(), after, begun=self._begun)
         between = []
         for pair in waiting:
             if _takes(desk.replica, pair, links):
                 between.append(pair)
             await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
         async with self._database.transaction() as connection:
-            return await forward.find_candidates(
+            return await waiters.find_candidates(
                 connection, between, links, eager_planners(), after, place, self._candidates, begun=self._begun
             )
 
 
-def _takes(replica: Replica, pair: forward.Ends, links: set[str]) -> bool:
+def _takes(replica: Replica, pair: waiters.Ends, links: set[str]) -> bool:
     found = find_routes(replica.network, pair.source, pair.destination, Options(paths=pair.paths))
     return any(not links.isdisjoint(route.path) for route in found)
