@@ -71,7 +71,9 @@ func TestACrowdOfOneAddress(t *testing.T) {
 				p := newPair(t, 1000)
 				log := &safeBuffer{}
 				p.log = slog.New(slog.NewTextHandler(log, nil))
+				p.listener.strangers.mu.Lock() // the listener runs already
 				p.listener.strangers.log = p.log
+				p.listener.strangers.mu.Unlock()
 				p.receiver()
 				crowd := p.crowd(from, size)
 				waitFor(t, "the crowd is bounded", func() bool {
