@@ -15,6 +15,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.request import Options, Request
 from broker.core.segments import Segment
 from broker.core.transfer import Action
+from broker.core.transfer_spec import Payload
 from broker.core.units import US_PER_S
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import Pause
@@ -248,7 +249,7 @@ async def test_agents_that_begin_in_between(world: World) -> None:
     await world.links(Link("L1", "A", "B", GBIT))
     await world.nic("h1", "A", 10 * GBIT)
     await world.nic("h2", "B", 10 * GBIT)
-    wishes = {"mode": "managed", "payload": {"path": "x"}, "planner": "alap", "not_before_us": s(20), "deadline_us": s(200)}
+    wishes = {"mode": "managed", "payload": Payload("x"), "planner": "alap", "not_before_us": s(20), "deadline_us": s(200)}
     (managed,) = await world.admit(world.ask(GB, "h1", "h2", **wishes))
     agreement = agreed(await proposed(world, "completion", together))
     assert [move.transfer_id for move in agreement.moves] == [managed.id]
@@ -312,7 +313,7 @@ async def test_who_stays(world: World, clock: Clock) -> None:
         "source": "h1",
         "destination": "h2",
         "mode": "managed",
-        "payload": {"path": "x"},
+        "payload": Payload("x"),
         "not_before_us": s(60),
     }
     asks = {

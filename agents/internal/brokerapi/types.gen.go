@@ -221,7 +221,7 @@ func (e StartAfterOnTimeout) Valid() bool {
 	}
 }
 
-// AboutAgent defines model for AboutAgent.
+// AboutAgent What an agent says of itself.
 type AboutAgent struct {
 	Capabilities   *map[string]interface{} `json:"capabilities,omitempty"`
 	DataAddress    *string                 `json:"data_address,omitempty"`
@@ -229,7 +229,7 @@ type AboutAgent struct {
 	Version        *string                 `json:"version,omitempty"`
 }
 
-// AgentClock defines model for AgentClock.
+// AgentClock What an agent knows of its clock against the broker's.
 type AgentClock struct {
 	AdjtimexErrorUs *int64 `json:"adjtimex_error_us,omitempty"`
 	ErrorUs         int64  `json:"error_us"`
@@ -243,7 +243,7 @@ type AgentClock struct {
 	Synchronised *bool  `json:"synchronised,omitempty"`
 }
 
-// AgentReport defines model for AgentReport.
+// AgentReport Something that happened to a transfer on a host.
 type AgentReport struct {
 	AppliedRateBps *int64 `json:"applied_rate_bps,omitempty"`
 
@@ -262,14 +262,14 @@ type AgentReport struct {
 // AgentReportKind defines model for AgentReport.Kind.
 type AgentReportKind string
 
-// AssignedSegment defines model for AssignedSegment.
+// AssignedSegment A row of the plan that an agent carries out.
 type AssignedSegment struct {
 	Begin   time.Time `json:"begin"`
 	End     time.Time `json:"end"`
 	RateBps int64     `json:"rate_bps"`
 }
 
-// Assignment defines model for Assignment.
+// Assignment One transfer's part for one agent.
 type Assignment struct {
 	Deadline        *time.Time `json:"deadline"`
 	DestinationPath *string    `json:"destination_path"`
@@ -282,15 +282,17 @@ type Assignment struct {
 	Match *FlowMatchOut `json:"match"`
 
 	// Mechanism null: what the host prefers
-	Mechanism    *AssignmentMechanism `json:"mechanism"`
-	Mode         AssignmentMode       `json:"mode"`
-	Overwrite    bool                 `json:"overwrite"`
-	Paused       bool                 `json:"paused"`
-	Peer         Peer                 `json:"peer"`
-	PlanRevision int64                `json:"plan_revision"`
-	Role         AssignmentRole       `json:"role"`
-	Segments     []AssignedSegment    `json:"segments"`
-	SourcePath   *string              `json:"source_path"`
+	Mechanism *AssignmentMechanism `json:"mechanism"`
+	Mode      AssignmentMode       `json:"mode"`
+	Overwrite bool                 `json:"overwrite"`
+	Paused    bool                 `json:"paused"`
+
+	// Peer The host at the other end.
+	Peer         Peer              `json:"peer"`
+	PlanRevision int64             `json:"plan_revision"`
+	Role         AssignmentRole    `json:"role"`
+	Segments     []AssignedSegment `json:"segments"`
+	SourcePath   *string           `json:"source_path"`
 
 	// StartAfter for the sender of a successor
 	StartAfter  *StartAfter     `json:"start_after"`
@@ -312,7 +314,7 @@ type AssignmentRole string
 // AssignmentState defines model for Assignment.State.
 type AssignmentState string
 
-// Assignments defines model for Assignments.
+// Assignments Everything that a host's agent has to do: its desired state.
 type Assignments struct {
 	Assignments     []Assignment `json:"assignments"`
 	FallbackRateBps int64        `json:"fallback_rate_bps"`
@@ -340,7 +342,7 @@ type EndSignalKind string
 // EndSignalOnOverrun defines model for EndSignal.OnOverrun.
 type EndSignalOnOverrun string
 
-// EnrolBody defines model for EnrolBody.
+// EnrolBody A host joins with an enrolment token.
 type EnrolBody struct {
 	AgentVersion   *string                 `json:"agent_version,omitempty"`
 	Capabilities   *map[string]interface{} `json:"capabilities,omitempty"`
@@ -349,7 +351,7 @@ type EnrolBody struct {
 	Token          string                  `json:"token"`
 }
 
-// Enrolment defines model for Enrolment.
+// Enrolment What a host gets when it has joined.
 type Enrolment struct {
 	AgentToken string    `json:"agent_token"`
 	Host       string    `json:"host"`
@@ -360,7 +362,7 @@ type Enrolment struct {
 	ServerTookUs int64 `json:"server_took_us"`
 }
 
-// FlowMatchOut defines model for FlowMatchOut.
+// FlowMatchOut The packets of an observed transfer.
 type FlowMatchOut struct {
 	Address          string               `json:"address"`
 	DestinationPorts *string              `json:"destination_ports"`
@@ -371,7 +373,7 @@ type FlowMatchOut struct {
 // FlowMatchOutProtocol defines model for FlowMatchOut.Protocol.
 type FlowMatchOutProtocol string
 
-// IgnoredReport defines model for IgnoredReport.
+// IgnoredReport A report that was not taken, and why.
 type IgnoredReport struct {
 	Code       string `json:"code"`
 	Detail     string `json:"detail"`
@@ -379,14 +381,14 @@ type IgnoredReport struct {
 	TransferID string `json:"transfer_id"`
 }
 
-// Peer defines model for Peer.
+// Peer The host at the other end.
 type Peer struct {
 	DataAddress    string  `json:"data_address"`
 	Host           string  `json:"host"`
 	TLSFingerprint *string `json:"tls_fingerprint"`
 }
 
-// ReportsBody defines model for ReportsBody.
+// ReportsBody What an agent has to say: reports, its clock, itself.
 type ReportsBody struct {
 	Agent *AboutAgent `json:"agent,omitempty"`
 	Clock *AgentClock `json:"clock,omitempty"`
@@ -402,7 +404,7 @@ type ReportsBody struct {
 	Revision *int64 `json:"revision,omitempty"`
 }
 
-// ReportsTaken defines model for ReportsTaken.
+// ReportsTaken What became of the reports.
 type ReportsTaken struct {
 	Accepted   []TakenReport   `json:"accepted"`
 	Ignored    []IgnoredReport `json:"ignored"`
@@ -450,7 +452,7 @@ type StartAfterKind string
 // StartAfterOnTimeout defines model for StartAfter.OnTimeout.
 type StartAfterOnTimeout string
 
-// TakenReport defines model for TakenReport.
+// TakenReport A report that was taken.
 type TakenReport struct {
 	Sequence   int64  `json:"sequence"`
 	TransferID string `json:"transfer_id"`

@@ -1062,6 +1062,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What an agent says of itself. */
         AboutAgent: {
             version?: string | null;
             data_address?: string | null;
@@ -1070,6 +1071,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description What an agent knows of its clock against the broker's. */
         AgentClock: {
             /** Format: int64 */
             offset_us: number;
@@ -1086,6 +1088,7 @@ export interface components {
             /** @description and by how much last */
             last_step_us?: number | null;
         };
+        /** @description Something that happened to a transfer on a host. */
         AgentReport: {
             transfer_id: string;
             /** Format: int64 */
@@ -1104,6 +1107,7 @@ export interface components {
             code?: string | null;
             detail?: string | null;
         };
+        /** @description How many agents are up, late and down. */
         Agents: {
             /** Format: int64 */
             up: number;
@@ -1115,6 +1119,7 @@ export interface components {
             /** Format: int64 */
             down: number;
         };
+        /** @description A row of the plan that an agent carries out. */
         AssignedSegment: {
             /** Format: date-time */
             begin: string;
@@ -1123,6 +1128,7 @@ export interface components {
             /** Format: int64 */
             rate_bps: number;
         };
+        /** @description One transfer's part for one agent. */
         Assignment: {
             transfer_id: string;
             /** @enum {string} */
@@ -1153,6 +1159,7 @@ export interface components {
             peer: components["schemas"]["Peer"];
             key: string;
         };
+        /** @description Everything that a host's agent has to do: its desired state. */
         Assignments: {
             host: string;
             /** Format: int64 */
@@ -1182,13 +1189,16 @@ export interface components {
                 }[];
             };
         };
+        /** @description A page of the audit log. */
         AuditLogPage: {
             items: components["schemas"]["Event"][];
             next: string | null;
         };
+        /** @description What became of a batch. */
         Batch: {
             items: components["schemas"]["BatchItem"][];
         };
+        /** @description What became of an item of a batch. */
         BatchItem: {
             /** Format: int64 */
             status: number;
@@ -1201,6 +1211,7 @@ export interface components {
             interval: components["schemas"]["Interval"];
             reservations: string[];
         };
+        /** @description A transfer whose promise a change would break. */
         BrokenPromise: {
             id: string;
             label: string | null;
@@ -1208,6 +1219,7 @@ export interface components {
             priority: number;
             finish: string | null;
         };
+        /** @description A link that is nearly full. */
         BusyLink: {
             id: string;
             source: string;
@@ -1219,6 +1231,7 @@ export interface components {
             /** @description booked of capacity, now; null: it carries nothing */
             share: number | null;
         };
+        /** @description A link's calendar as steps. */
         Calendar: {
             link: string;
             /** @description with reverse=true: the link back between the same two nodes */
@@ -1230,6 +1243,7 @@ export interface components {
             decimated: boolean;
             steps: components["schemas"]["CalendarStep"][];
         };
+        /** @description Capacity, booked and free from `begin` on. */
         CalendarStep: {
             /** Format: date-time */
             begin: string;
@@ -1279,6 +1293,7 @@ export interface components {
             /** @description 24, the oldest first */
             hours: components["schemas"]["DecisionsHour"][];
         };
+        /** @description Decisions of one hour. */
         DecisionsHour: {
             /** Format: date-time */
             begin: string;
@@ -1297,6 +1312,7 @@ export interface components {
             /** @enum {string} */
             on_overrun: "delay" | "fallback";
         };
+        /** @description A transfer whose promise is at risk. */
         Endangered: {
             id: string;
             label: string | null;
@@ -1320,12 +1336,14 @@ export interface components {
              */
             finish: string;
         };
+        /** @description How many promises of ended transfers were kept. */
         EndedPromises: {
             /** Format: int64 */
             kept: number;
             /** Format: int64 */
             broken: number;
         };
+        /** @description A host joins with an enrolment token. */
         EnrolBody: {
             token: string;
             data_address: string;
@@ -1335,6 +1353,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** @description What a host gets when it has joined. */
         Enrolment: {
             host: string;
             node: string;
@@ -1347,6 +1366,7 @@ export interface components {
              */
             server_took_us: number;
         };
+        /** @description An enrolment token. */
         EnrolmentToken: {
             id: string;
             host: string;
@@ -1366,6 +1386,7 @@ export interface components {
             /** @description by an operator, or because the host joined or was removed since it was made */
             revoked: string | null;
         };
+        /** @description A new enrolment token. */
         EnrolmentTokenBody: {
             host: string;
             node: string;
@@ -1380,6 +1401,7 @@ export interface components {
              */
             ttl_s: number;
         };
+        /** @description Something that happened. */
         Event: {
             id: string;
             /** Format: date-time */
@@ -1462,6 +1484,7 @@ export interface components {
          * @enum {string}
          */
         EventName: "transfer.admitted" | "transfer.committed" | "transfer.started" | "transfer.changed" | "transfer.paused" | "transfer.resumed" | "transfer.rebooked" | "transfer.replanned" | "transfer.pulled_forward" | "transfer.displacing" | "transfer.preempted" | "transfer.released" | "transfer.delayed" | "transfer.moved_up" | "transfer.handed_over" | "transfer.rechained" | "transfer.unchained" | "transfer.signal" | "transfer.unheard" | "transfer.heard" | "transfer.given_back" | "transfer.finished" | "transfer.failed" | "transfer.canceled" | "transfer.expired" | "link.created" | "link.changed" | "link.deleted" | "window.created" | "window.removed" | "node.changed" | "host.enrolled" | "host.changed" | "host.removed" | "enrolment_token.created" | "enrolment_token.revoked" | "token.created" | "token.changed" | "token.revoked" | "session.opened" | "session.closed" | "job.queued" | "job.started" | "job.done" | "job.failed" | "job.canceling" | "job.canceled" | "job.applied" | "reset" | "resume";
+        /** @description One mistake in one field. */
         FieldError: {
             /** @description its path, as `3.source`; or the name of a query parameter or of a header */
             field: string;
@@ -1481,6 +1504,7 @@ export interface components {
             /** @description "5001" or "5001-5010" */
             destination_ports?: string | null;
         };
+        /** @description The packets of an observed transfer. */
         FlowMatchOut: {
             /** @enum {string} */
             protocol: "tcp" | "udp";
@@ -1488,6 +1512,7 @@ export interface components {
             source_ports: string | null;
             destination_ports: string | null;
         };
+        /** @description Is the broker well? */
         Health: {
             status: string;
             /** @description of readiness: Redis tells processes of each other's changes at once */
@@ -1495,6 +1520,7 @@ export interface components {
             /** @description why it is not ready */
             detail?: string | null;
         };
+        /** @description A host and its agent. */
         Host: {
             name: string;
             node: string;
@@ -1547,6 +1573,7 @@ export interface components {
             /** Format: int64 */
             receiving_bps: number;
         };
+        /** @description A change of a host. */
         HostChangeBody: {
             /** @description a drained host takes no new transfers */
             drained: boolean;
@@ -1580,6 +1607,7 @@ export interface components {
             /** @description why not */
             reason: string | null;
         };
+        /** @description A report that was not taken, and why. */
         IgnoredReport: {
             transfer_id: string;
             /** Format: int64 */
@@ -1587,12 +1615,14 @@ export interface components {
             code: string;
             detail: string;
         };
+        /** @description [from, to) in RFC 3339. */
         Interval: {
             /** Format: date-time */
             from: string;
             /** Format: date-time */
             to: string;
         };
+        /** @description A job, its progress and its result. */
         Job: {
             id: string;
             /** @enum {string} */
@@ -1629,6 +1659,7 @@ export interface components {
             started: string | null;
             finished: string | null;
         };
+        /** @description A page of jobs. */
         JobPage: {
             items: components["schemas"]["Job"][];
             /** @description give it as `cursor` for the next page; null on the last */
@@ -1639,6 +1670,7 @@ export interface components {
          * @enum {string}
          */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
+        /** @description A limit of a token, and what is used of it. */
         Limit: {
             /** @description null: no limit */
             value: number | null;
@@ -1662,6 +1694,7 @@ export interface components {
             /** @description behind one transfer of another token */
             successors?: number | "unlimited" | null;
         };
+        /** @description A link with its windows. */
         Link: {
             id: string;
             source: string;
@@ -1709,6 +1742,7 @@ export interface components {
             /** @default [] */
             available: components["schemas"]["Step"][];
         };
+        /** @description A link's bookings by transfer. */
         LinkBookings: {
             link: string;
             /** Format: date-time */
@@ -1720,6 +1754,7 @@ export interface components {
             rest: components["schemas"]["OtherUsers"];
             measured: components["schemas"]["Measured"];
         };
+        /** @description A link after a change. */
         LinkChange: {
             /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
@@ -1770,6 +1805,7 @@ export interface components {
              */
             on_broken: "refuse" | "replan";
         };
+        /** @description What deleting a link did. */
         LinkDeleted: {
             /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
@@ -1782,11 +1818,13 @@ export interface components {
             id: string;
             deleted: boolean;
         };
+        /** @description What a link carries over time. */
         LinkLoad: {
             id: string;
             /** @description of each span the largest share booked; null: the link carries nothing then */
             shares: (number | null)[];
         };
+        /** @description A transfer that uses a link. */
         LinkUser: {
             id: string;
             label: string | null;
@@ -1801,12 +1839,14 @@ export interface components {
             booked_bytes: number;
             segments: number[][];
         };
+        /** @description Links at this moment. */
         LinksNow: {
             /** Format: int64 */
             number: number;
             /** @description at most 20 */
             busiest: components["schemas"]["BusyLink"][];
         };
+        /** @description How many promises of live transfers stand how. */
         LivePromises: {
             /** Format: int64 */
             kept: number;
@@ -1815,6 +1855,7 @@ export interface components {
             /** Format: int64 */
             broken: number;
         };
+        /** @description What was really carried in a stretch of time. */
         Measured: {
             /** Format: int64 */
             begin_us: number;
@@ -1839,6 +1880,7 @@ export interface components {
         NetworkBody: {
             links: components["schemas"]["LinkBody"][];
         };
+        /** @description What every link carries over time. */
         NetworkLoad: {
             /** Format: date-time */
             begin: string;
@@ -1848,6 +1890,7 @@ export interface components {
             steps: number;
             links: components["schemas"]["LinkLoad"][];
         };
+        /** @description A new enrolment token with its secret. */
         NewEnrolmentToken: {
             id: string;
             host: string;
@@ -1869,6 +1912,7 @@ export interface components {
             /** @description the secret, shown only in the answer that creates it */
             token: string;
         };
+        /** @description A new token with its secret. */
         NewToken: {
             id: string;
             name: string;
@@ -1883,6 +1927,7 @@ export interface components {
             /** @description the secret, shown only in the answer that creates it */
             token: string;
         };
+        /** @description A node, and what is known of its place. */
         Node: {
             id: string;
             name: string | null;
@@ -1928,6 +1973,7 @@ export interface components {
             /** @description why, where the promise is broken */
             reason: components["schemas"]["WaitingReason"] | null;
         };
+        /** @description How a transfer's promise stands. */
         Outlook: {
             /** @description null: nothing is promised of it (held, paused, canceled) */
             promise: ("kept" | "at_risk" | "broken") | null;
@@ -1955,6 +2001,7 @@ export interface components {
             /** @description name of the token that it was submitted with */
             owner_name: string;
         };
+        /** @description What an operator looks at first. */
         Overview: {
             /** Format: date-time */
             at: string;
@@ -1980,11 +2027,13 @@ export interface components {
             /** @description which packets (observed) */
             match?: components["schemas"]["FlowMatch"] | null;
         };
+        /** @description The host at the other end. */
         Peer: {
             host: string;
             data_address: string;
             tls_fingerprint: string | null;
         };
+        /** @description A plan with its metrics. */
         Plan: {
             planner: string;
             start: string | null;
@@ -2026,6 +2075,7 @@ export interface components {
              */
             apply: boolean;
         };
+        /** @description A planner and its traits. */
         Planner: {
             name: string;
             /** @description in one sentence */
@@ -2102,6 +2152,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description How promises stand. */
         Promises: {
             live: components["schemas"]["LivePromises"];
             /** @description of what ended in the last 24 hours */
@@ -2109,6 +2160,7 @@ export interface components {
             /** @description live ones at risk or broken, the most important first; at most 20 */
             endangered: components["schemas"]["Endangered"][];
         };
+        /** @description What one planner would answer. */
         Quote: {
             planner: string;
             /** @description false: a prediction by a planner that books nothing */
@@ -2117,6 +2169,7 @@ export interface components {
             plan: components["schemas"]["Plan"] | null;
             problem: components["schemas"]["Problem"] | null;
         };
+        /** @description A transfer request to be answered by several planners, without booking. */
         QuoteRequest: {
             source: string;
             destination: string;
@@ -2186,9 +2239,11 @@ export interface components {
             /** @description default: `planner` alone; ["*"]: all that there are */
             planners?: string[] | null;
         };
+        /** @description What each planner would answer. */
         Quotes: {
             quotes: components["schemas"]["Quote"][];
         };
+        /** @description How often requests were refused for one reason. */
         RefusalReason: {
             /** @description code of the problem */
             reason: string;
@@ -2197,6 +2252,7 @@ export interface components {
             /** Format: int64 */
             day: number;
         };
+        /** @description What an agent has to say: reports, its clock, itself. */
         ReportsBody: {
             clock?: components["schemas"]["AgentClock"] | null;
             agent?: components["schemas"]["AboutAgent"] | null;
@@ -2215,6 +2271,7 @@ export interface components {
              */
             goodbye: boolean;
         };
+        /** @description What became of the reports. */
         ReportsTaken: {
             accepted: components["schemas"]["TakenReport"][];
             ignored: components["schemas"]["IgnoredReport"][];
@@ -2242,6 +2299,7 @@ export interface components {
             event: "revision";
             data: components["schemas"]["Revision"];
         };
+        /** @description What happens when. */
         Schedule: {
             /** Format: date-time */
             begin: string;
@@ -2252,6 +2310,7 @@ export interface components {
             /** @description give it as `cursor` for the next page; null on the last */
             next: string | null;
         };
+        /** @description A transfer on the schedule. */
         Scheduled: {
             id: string;
             label: string | null;
@@ -2272,6 +2331,7 @@ export interface components {
             /** @description clipped to the range; with `link`, those on it alone */
             segments: number[][];
         };
+        /** @description A row of a plan. */
         Segment: {
             /** Format: date-time */
             begin: string;
@@ -2290,6 +2350,7 @@ export interface components {
             /** @description when the session ends; null: called with the token itself */
             expires: string | null;
         };
+        /** @description A sign-in by token. */
         SessionBody: {
             /** @description bwb_... */
             token: string;
@@ -2383,11 +2444,13 @@ export interface components {
              */
             bps: number;
         };
+        /** @description A report that was taken. */
         TakenReport: {
             transfer_id: string;
             /** Format: int64 */
             sequence: number;
         };
+        /** @description A new token. */
         TokenBody: {
             name: string;
             scopes: ("read" | "submit" | "operate" | "admin")[];
@@ -2395,6 +2458,7 @@ export interface components {
             /** @default {} */
             limits: components["schemas"]["LimitsBody"];
         };
+        /** @description A change of a token. */
         TokenChangeBody: {
             limits: components["schemas"]["LimitsBody"];
         };
@@ -2453,6 +2517,7 @@ export interface components {
             /** @description of the topology that was read; as If-Match, which comes first */
             revision?: number | null;
         };
+        /** @description What a new topology changed. */
         TopologyChange: {
             /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
@@ -2472,6 +2537,7 @@ export interface components {
             /** Format: int64 */
             revision: number;
         };
+        /** @description A link of a topology. */
         TopologyLink: {
             id: string;
             source: string;
@@ -2487,6 +2553,7 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        /** @description A transfer with its plan. */
         Transfer: {
             id: string;
             /** @enum {string} */
@@ -2586,6 +2653,7 @@ export interface components {
             most_segments?: number | null;
             best_effort?: boolean;
         };
+        /** @description A page of transfers. */
         TransferPage: {
             items: components["schemas"]["Transfer"][];
             /** @description give it as `cursor` for the next page; null on the last */
@@ -2732,12 +2800,14 @@ export interface components {
              */
             preempt: boolean;
         };
+        /** @description Why a transfer waits, or is slower than promised. */
         WaitingReason: {
             code: string;
             detail: string;
             limited_by: string | null;
             until: string | null;
         };
+        /** @description A window of reduced capacity. */
         Window: {
             id: string;
             /** Format: date-time */
@@ -2749,6 +2819,7 @@ export interface components {
             kind: string;
             reason: string | null;
         };
+        /** @description A link after a window was added. */
         WindowAdded: {
             /** @description transfers that lost their place and were planned anew, the most important first */
             replanned: string[];
