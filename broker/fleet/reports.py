@@ -23,7 +23,7 @@ from broker.desk.ground.command import Command
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import Hear
-from broker.desk.lifecycle.modify import BookRest
+from broker.desk.lifecycle.modify import Rebook
 from broker.desk.lifecycle.transitions import End, Start, Unchain
 from broker.desk.service.desk import Desk
 from broker.store import bookings, events, hosts, transfers
@@ -252,7 +252,7 @@ def _make_command(report: Report, transfer: Transfer, policy: Policy) -> Command
         case ReportKind.STARTED:
             return Start(transfer.id, actor, at_us=report.at_us)
         case ReportKind.SHORTFALL:
-            return BookRest(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
+            return Rebook(transfer.id, actor, safe_bytes=report.bytes or 0, achieved_bps=_achieved(report), policy=policy)
         case ReportKind.FINISHED if transfer.mode is Mode.MANAGED:
             return End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.checksum)
         case ReportKind.FINISHED:

@@ -19,7 +19,7 @@ from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.hearing import AssumeLost, GiveBack, Hear, Miss, Withdraw
-from broker.desk.lifecycle.modify import BookRest, Change, Pause, Resume
+from broker.desk.lifecycle.modify import Change, Pause, Rebook, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import AddWindow, ChangeLink, DeleteLink, RemoveWindow
 from broker.desk.network.topology import PutTopology
@@ -188,7 +188,7 @@ class Broker(RuleBasedStateMachine):
     @rule(which=which, desk=DESKS, safe=VOLUMES, achieved=st.sampled_from((0, 1, 250_000_000)))
     def behind(self, which: float, desk: int, safe: int, achieved: int) -> None:
         self.unjudged.add(self.some(which))
-        self.attempt(BookRest(self.some(which), "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY), desk)
+        self.attempt(Rebook(self.some(which), "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY), desk)
 
     @rule(link=st.sampled_from(("L1", "L2", "L3", "h1~up")), bps=st.sampled_from((0, 200_000_000, 500_000_000, GBIT)),
           desk=DESKS, replan=st.booleans())  # fmt: skip

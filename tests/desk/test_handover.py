@@ -17,7 +17,7 @@ from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.start_signals import WORD_US
-from broker.desk.lifecycle.modify import BookRest, Pause, Resume
+from broker.desk.lifecycle.modify import Pause, Rebook, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start, Unchain
 from broker.desk.network.links import AddWindow
 from broker.desk.rebalance.pull_forward import PullForward
@@ -371,7 +371,7 @@ async def behind(w: World, transfer: Transfer, after_s: float, safe: int, achiev
     w.clock.now_us = transfer.start_us or 0
     await w.do(Start(transfer.id, "me"))
     w.clock.advance(after_s)
-    await w.do(BookRest(transfer.id, "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY))
+    await w.do(Rebook(transfer.id, "me", safe_bytes=safe, achieved_bps=achieved, policy=POLICY))
 
 
 async def test_a_shortfall_delays_those_behind_it(world: World) -> None:
@@ -425,7 +425,7 @@ async def test_who_has_begun_is_not_delayed_any_more(world: World, clock: Clock)
     clock.advance(seconds(world, second.start_us) + 0.03)
     for _ in range(2):  # said twice
         await world.do(Unchain(second.id, "me", at_us=clock.now_us))
-    await world.do(BookRest(first.id, "me", safe_bytes=5 * SECOND, policy=POLICY))
+    await world.do(Rebook(first.id, "me", safe_bytes=5 * SECOND, policy=POLICY))
     rest, kept, same = await now(world, first, second, third)
     assert kept.segments == second.segments and kept.released_us is not None
     assert await events(world, second) == ["admitted", "unchained"]

@@ -13,7 +13,7 @@ from broker.core.transfer import Action, State
 from broker.core.transfer_spec import OnOverrun, SignalKind, StartSignal
 from broker.core.units import US_PER_S
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Pause, Resume
+from broker.desk.lifecycle.modify import Pause, Rebook, Resume
 from broker.desk.lifecycle.transitions import End, Start
 from broker.desk.rebalance import pull_forward as pulling
 from broker.store.transfers import Transfer
@@ -87,7 +87,7 @@ class Chaining(Pulling):
             self.clock.now_us = max(self.clock.now_us, found[name].start_us or 0) + safe
             self.attempt(Start(name, "me"), desk)
             self.unjudged.add(name)
-            self.attempt(BookRest(name, "me", safe_bytes=safe, policy=POLICY), desk)
+            self.attempt(Rebook(name, "me", safe_bytes=safe, policy=POLICY), desk)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -124,7 +124,7 @@ async def test_chains_on_two_desks_at_once(world: World, seed: int, clock: Clock
                 case "end":
                     command: Any = End(name, "me", action=dice.choice((Action.FINISH, Action.CANCEL, Action.FAIL)))
                 case "behind":
-                    command = BookRest(name, "me", safe_bytes=dice.randrange(10**8), policy=POLICY)
+                    command = Rebook(name, "me", safe_bytes=dice.randrange(10**8), policy=POLICY)
                 case "change":
                     command = make_change(name, "me", volume_bytes=dice.randrange(1, 10**9))
                 case "pause":

@@ -16,7 +16,7 @@ from broker.desk.admission.admit import Admit, Ask, Quote
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.limits import Account
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Pause, Resume
+from broker.desk.lifecycle.modify import Pause, Rebook, Resume
 from broker.desk.lifecycle.transitions import End
 from broker.store import token_use
 from broker.store.transfers import Transfer
@@ -183,7 +183,7 @@ async def test_what_the_broker_books_anew_is_never_refused(world: World, clock: 
     (booked,) = await world.do(admit(world, world.ask(GB), booked_gb_hours=1))
     refused((await world.do(admit(world, world.ask(400 * GB), booked_gb_hours=1)))[0], "booked_gb_hours")
     clock.advance(4)
-    slower = await world.do(BookRest(booked.id, "agent", safe_bytes=0, achieved_bps=10**6, policy=POLICY))
+    slower = await world.do(Rebook(booked.id, "agent", safe_bytes=0, achieved_bps=10**6, policy=POLICY))
     assert slower.use.byte_us > GB_HOUR and await use(world) == slower.use
     refused((await world.do(admit(world, booked_gb_hours=1)))[0], "booked_gb_hours")
     smaller = await world.do(make_change(booked.id, "me", volume_bytes=GB // 2, account=account(booked_gb_hours=1)))

@@ -16,7 +16,7 @@ from broker.desk.admission.admit import Admit, Quote
 from broker.desk.admission.preemption import AdmitByPreemption
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
-from broker.desk.lifecycle.modify import BookRest, Pause, Resume
+from broker.desk.lifecycle.modify import Pause, Rebook, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start
 from broker.desk.network.links import AddWindow, ChangeLink, CreateLinks, DeleteLink, RemoveHost, RemoveWindow
 from broker.desk.network.topology import PutTopology
@@ -77,7 +77,7 @@ KINDS: dict[str, Callable[[Scene], Any]] = {
     "change, refused": lambda s: make_change(s.ids["plain"], "me", volume_bytes=10**15, deadline_us=at(20)),
     "pause": lambda s: Pause(s.ids["plain"], "me", None, POLICY),
     "resume": lambda s: Resume(s.ids["paused"], "me", None, POLICY),
-    "rest": lambda s: BookRest(s.ids["plain"], "me", None, safe_bytes=1000, policy=POLICY),
+    "rest": lambda s: Rebook(s.ids["plain"], "me", None, safe_bytes=1000, policy=POLICY),
     "commit": lambda s: Commit(s.ids["held"], "me"),
     "commit, refused": lambda s: Commit("nobody", "me"),
     "start": lambda s: Start(s.ids["plain"], "me"),

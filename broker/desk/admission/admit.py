@@ -83,14 +83,17 @@ class Admit:
 
     @property
     def account(self) -> Account:
+        """On whose account it books."""
         return Account(self.owner, self.allowance)
 
     def transfer_ids(self) -> Iterable[str]:
+        """The predecessors that this turn's requests name, apart from those that it admits itself."""
         turn = self._turn()
         made_here = {self.asks[index].id for index in turn}
         return {after for index in turn if (after := self.asks[index].spec.after) is not None} - made_here
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        """The links that this turn's requests may be booked on."""
         return find_asked_links([self.asks[index] for index in self._turn()], replica)
 
     def decide(self, batch: Batch) -> list[Transfer | Problem | None]:
@@ -113,15 +116,17 @@ class Admit:
         return results
 
     def answer(self, result: list[Transfer | Problem | None]) -> Any:
+        """Of each request: the id of its transfer, the refusal, or None where it is not decided yet."""
         return [[r.code, r.detail, r.more] if isinstance(r, Problem) else None if r is None else r.id for r in result]
 
     async def recall(self, connection: AsyncConnection, answer: Any) -> list[Transfer | Problem | None]:
+        """The transfers and refusals again, of the ids that `answer` kept."""
         if self.decided and sum(item is not None for item in answer) == sum(item is not None for item in self.decided):
             return list(self.decided)  # it is our own answer, of the transaction before
         found = await transfers.get_many(connection, [item for item in answer if isinstance(item, str)])
         return [found[item] if isinstance(item, str) else None if item is None else Problem(*item) for item in answer]
 
-    def rest(self, result: list[Transfer | Problem | None]) -> "Admit | None":
+    def remainder(self, result: list[Transfer | Problem | None]) -> "Admit | None":
         """Repeated with its key after a crash it may go on from transfers that have other ids: those that follow them follow them now."""
         if None not in result:
             return None
@@ -135,6 +140,7 @@ class Admit:
         return replace(self, asks=asks, decided=result, at_once=min(2 * done + 8, _MAX_AT_ONCE))
 
     def cut_short(self, away: DatabaseAway) -> list[Transfer | Problem | None]:
+        """What is decided stands; the rest is refused as `unavailable`. Raises `away` where nothing is decided."""
         if not self.decided:
             raise away
         problem = Problem("unavailable", f"the database went away ({away}) before this one's turn; nothing was booked for it")
@@ -289,15 +295,19 @@ class Quote(Unkeyed):
 
     @property
     def owner(self) -> str:
+        """Who asks."""
         return self.account.owner
 
     def transfer_ids(self) -> Iterable[str]:
+        """The predecessor, if the request names one."""
         return () if self.ask.spec.after is None else (self.ask.spec.after,)
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        """The links that one of the planners may book."""
         return find_asked_links([self.ask], replica, self.planners)
 
     def decide(self, batch: Batch) -> dict[str, Plan | Problem]:
+        """Each planner's plan, or why it refuses. Raises Problem where the request itself is at fault."""
         network = batch.replica.network
         refuse_ask(self.ask, batch, self.account)
         refuse_more(self.account, batch)

@@ -22,7 +22,7 @@ from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.lifecycle.transitions import end, find_released_parts
 from broker.desk.planning.plan import find_planner, make_plan
-from broker.desk.planning.replan import book_rest, find_plannable_links, lead_of
+from broker.desk.planning.replan import find_plannable_links, lead_of, rebook
 from broker.store.events import Event
 from broker.store.transfers import Transfer
 
@@ -36,9 +36,11 @@ class AdmitByPreemption(Admit):
     planned_elsewhere: bool = field(default=False, kw_only=True)
 
     def transfer_ids(self) -> Iterable[str]:
+        """The candidates to give way, and the predecessors."""
         return {*self.candidates, *Admit.transfer_ids(self)}
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        """The links of the request and of every candidate."""
         wanted = find_asked_links(self.asks, replica)
         for transfer_id in self.candidates:
             if (victim := found.get(transfer_id)) is not None:
@@ -141,14 +143,14 @@ class AdmitByPreemption(Admit):
             victim.plan_revision += 1
         else:
             try:
-                book_rest(batch, victim, None, "preempted", why, self.policy)
+                rebook(batch, victim, None, "preempted", why, self.policy)
             except Problem as problem:
                 batch.back_to(mark)
                 reason = Reason("preempted", f"{why}, and the rest cannot be booked anew: {problem.detail}")
                 end(batch, victim, Action.EXPIRE if victim.state is State.HELD else Action.FAIL, reason)
             else:
                 assert victim.finish_us is not None and victim.reason is not None
-                # Of a deadline that is lost, book_rest has said so.
+                # Of a deadline that is lost, rebook has said so.
                 detail = f"{victim.reason.detail}; it will be done at {format_time(victim.finish_us)}"
                 victim.reason = Reason("preempted", detail, until_us=victim.finish_us)
         batch.change(victim, self.owner, "transfer.preempted", before)

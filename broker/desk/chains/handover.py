@@ -20,7 +20,7 @@ from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
-from broker.desk.planning.replan import Wanted, request_rest
+from broker.desk.planning.replan import Wanted, request_remainder
 from broker.planners import traits_of
 from broker.store.transfers import Transfer
 
@@ -72,7 +72,7 @@ def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
     mark = batch.mark()
     kept = batch.release_after(transfer, batch.now_us)
     try:
-        request = request_rest(transfer, Wanted.of(transfer), missing_bytes(transfer), batch.now_us, begin_us)
+        request = request_remainder(transfer, Wanted.of(transfer), missing_bytes(transfer), batch.now_us, begin_us)
         verify(request, plan, links, batch.calendars)
     except (PlanRejected, Problem):
         batch.back_to(mark)

@@ -14,7 +14,7 @@ from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
-from broker.desk.planning.replan import Wanted, describe_promise, plan_rest
+from broker.desk.planning.replan import Wanted, describe_promise, replan
 from broker.store.transfers import Transfer
 
 ACTOR = "hand-over"
@@ -82,7 +82,7 @@ def is_early(batch: Batch, transfer: Transfer) -> bool:
 
 def delay(batch: Batch, transfer: Transfer, missing_bytes: int, policy: Policy) -> None:
     """Book what it is to carry anew, behind its predecessor. Raises Problem, and leaves it as it was, where that does not fit."""
-    plan_rest(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.spec.not_before_us, policy)
+    replan(batch, transfer, Wanted.of(transfer), missing_bytes, transfer.spec.not_before_us, policy)
     if transfer.promised_us is not None and transfer.finish_us is not None and transfer.finish_us > transfer.promised_us:
         transfer.reason = Reason("predecessor_late", f"{transfer.spec.after} needs longer", transfer.spec.after, transfer.finish_us)
 

@@ -51,6 +51,7 @@ class Answers:
 
     @property
     def brought(self) -> bool:
+        """Were these plans found elsewhere, to be used here?"""
         return not self.recording and bool(self.plans)
 
 
@@ -164,6 +165,7 @@ class Batch:
         return tuple(kept)
 
     def slot_boundary(self, path: Sequence[str], instant_us: int) -> int:
+        """The first instant from `instant_us` on that begins a slot of every link of `path`."""
         for link_id in path:
             record = self.replica.records.get(link_id)
             if record is not None:
@@ -171,6 +173,7 @@ class Batch:
         return instant_us
 
     def add(self, transfer: Transfer, actor: str) -> None:
+        """Add a new transfer, whose plan is booked already."""
         self._new[transfer.id] = transfer
         self._used[transfer.id] = NOTHING
         self._meet(transfer)
@@ -211,6 +214,7 @@ class Batch:
         return self.replica.uses.get(owner, NOTHING).plus(self._claimed.get(owner, NOTHING))
 
     def event(self, event: Event) -> None:
+        """Add to the history."""
         self._events.append(event)
 
     def also(self, write: Callable[[AsyncConnection], Awaitable[None]]) -> None:
@@ -218,6 +222,7 @@ class Batch:
         self._also.append(write)
 
     def mark(self) -> tuple[int, ...]:
+        """Where the batch stands, for `back_to`."""
         return len(self.journal.done), len(self._events), len(self._new), len(self._changed), len(self.noted), len(self._claims)
 
     def back_to(self, mark: tuple[int, ...]) -> None:
@@ -236,6 +241,7 @@ class Batch:
 
     @property
     def wrote(self) -> bool:
+        """Is there anything to write?"""
         return bool(self._events)
 
     def freed(self) -> set[str]:
@@ -248,6 +254,7 @@ class Batch:
     # -- what the desk does ------------------------------------------------------------------------------------------------
 
     async def write(self, connection: AsyncConnection) -> None:
+        """Write all that was decided; the caller commits."""
         await transfers.update(connection, list(self._changed.values()))
         rows = self._ledger_rows()
         changes = {owner: more for owner, more in self._claimed.items() if more != NOTHING}

@@ -16,6 +16,7 @@ class Capabilities:
     mechanisms: Mapping[str, str] | None = None
 
     def carries_out(self, mode: Mode) -> bool:
+        """Can its agent carry out transfers of this mode?"""
         return self.modes is None or mode in self.modes
 
     def why_not(self, mechanism: str) -> str | None:

@@ -42,7 +42,8 @@ class Command(Protocol[Result_co]):
         """Links that it may book or release, beside those of the transfers it names."""
         ...
 
-    def decide(self, batch: Batch) -> Result_co: ...
+    def decide(self, batch: Batch) -> Result_co:
+        """Decide, and book. Raises Problem to refuse."""
 
     def answer(self, result: Any) -> Any:
         """JSON to keep under the idempotency key."""
@@ -52,7 +53,7 @@ class Command(Protocol[Result_co]):
         """The result again, from what `answer` kept."""
         ...
 
-    def rest(self, result: Any) -> "Command[Result_co] | None":
+    def remainder(self, result: Any) -> "Command[Result_co] | None":
         """What of it is still to be decided after `result`, in another transaction; None when nothing is."""
         ...
 
@@ -117,16 +118,21 @@ class Unkeyed:
     account: Account = NOBODY
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        """None beside those of the transfers that it names."""
         return set()
 
     def answer(self, result: Any) -> Any:
+        """Never asked for: there is no key to keep it under."""
         raise NotImplementedError
 
     async def recall(self, connection: AsyncConnection, answer: Any) -> Any:
+        """Never asked for: nothing was kept."""
         raise NotImplementedError
 
-    def rest(self, result: Any) -> Any:  # noqa: ARG002
+    def remainder(self, result: Any) -> Any:  # noqa: ARG002
+        """None: it is decided in one transaction."""
         return None
 
     def cut_short(self, away: DatabaseAway) -> Any:
+        """Raises `away`: it is decided as a whole or not at all."""
         raise away

@@ -78,7 +78,7 @@ def refuse_plan(account: Account, batch: Batch, booked_bytes: int, finish_us: in
     _refuse_volume(account, batch, booked_ahead(booked_bytes, batch.now_us, finish_us), pending)
 
 
-def refuse_rest(account: Account, batch: Batch, transfer: Transfer, booked_bytes: int, finish_us: int) -> None:
+def refuse_replan(account: Account, batch: Batch, transfer: Transfer, booked_bytes: int, finish_us: int) -> None:
     """The same for a new plan of what is booked already: only what is more than before can be too much."""
     if transfer.finish_us is None or finish_us > transfer.finish_us or transfer.paused:
         _refuse_end(account, batch, finish_us)

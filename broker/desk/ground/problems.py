@@ -32,6 +32,7 @@ class Problem(Exception):
 
     @classmethod
     def of_field(cls, name: str, detail: str, code: str = "invalid") -> "Problem":
+        """A refusal because of one field."""
         return cls(code, f"{name}: {detail}", {"errors": [{"field": name, "detail": detail}]})
 
     @classmethod

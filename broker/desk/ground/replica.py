@@ -23,6 +23,8 @@ _PRUNE_AFTER_US = 10 * 60 * 1_000_000
 
 
 class Booking(NamedTuple):
+    """A rate on a link during [begin, end), in microseconds."""
+
     link_id: str
     begin_us: int
     end_us: int
@@ -30,6 +32,8 @@ class Booking(NamedTuple):
 
 
 class Replica:
+    """This process's copy of the network and its calendars, as of the versions it has read."""
+
     def __init__(self) -> None:
         self.topology_version = -1
         self.records: dict[str, LinkRecord] = {}
@@ -60,6 +64,7 @@ class Replica:
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:
+        """Take over another topology; calendars of links that stay are kept."""
         self.records = dict(records)
         self.network = Network((record.link for record in records.values()), previous=self.network)
         self.hosts = frozenset(record.host for record in records.values() if record.host is not None)

@@ -35,6 +35,7 @@ class Withdraw(OneTransfer):
     last_heard: LastHeard = str
 
     def decide(self, batch: Batch) -> Transfer:
+        """Expire it where an agent never fetched it; what it booked is given back."""
         transfer = self.transfer(batch)
         missing = find_untold(transfer)
         if transfer.state is not State.RESERVED or not missing:
@@ -51,6 +52,7 @@ class WithdrawUnused(OneTransfer):
     """The agent that would hold it to its rate has told all that it knows, and nothing has begun: nobody came to use the booking."""
 
     def decide(self, batch: Batch) -> Transfer:
+        """Expire it where its time went by unused; what it booked is given back."""
         transfer = self.transfer(batch)
         if transfer.state is not State.RESERVED:
             return transfer
@@ -66,6 +68,7 @@ class Miss(OneTransfer):
     """Nothing is heard of it: everybody shall see so. It keeps what is booked."""
 
     def decide(self, batch: Batch) -> Transfer:
+        """Note since when its agents cannot be heard; it keeps its booking."""
         transfer = self.transfer(batch)
         if transfer.live and transfer.unheard_us is None:
             before = summarise(transfer)
@@ -79,6 +82,7 @@ class Hear(OneTransfer):
     """Its agents are heard again. Where its end was assumed it goes on, at the fallback rate if its booking is over."""
 
     def decide(self, batch: Batch) -> Transfer:
+        """Its agents were heard: it goes on, or an end that was assumed is taken back."""
         transfer = self.transfer(batch)
         if transfer.unheard_us is None and not transfer.assumed:
             return transfer
@@ -101,6 +105,7 @@ class AssumeLost(OneTransfer):
     last_heard: LastHeard = str
 
     def decide(self, batch: Batch) -> Transfer:
+        """End it as failed, assumed: any later word corrects it."""
         transfer = self.transfer(batch)
         if not transfer.live or transfer.unheard_us is None:
             return transfer
@@ -120,6 +125,7 @@ class GiveBack(OneTransfer):
     """It was cancelled while unheard. Its sender knows by now, or its booking is over: what is left goes back."""
 
     def decide(self, batch: Batch) -> Transfer:
+        """Give back the booking of a canceled transfer whose sender now knows."""
         transfer = self.transfer(batch)
         if transfer.live or transfer.assumed or transfer.unheard_us is None:
             return transfer

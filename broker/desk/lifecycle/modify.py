@@ -18,7 +18,7 @@ from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 from broker.desk.planning.plan import find_routes
-from broker.desk.planning.replan import Wanted, book_rest, find_plannable_links, lead_of, plan_rest, request_rest
+from broker.desk.planning.replan import Wanted, find_plannable_links, lead_of, rebook, replan, request_remainder
 from broker.store.transfers import Transfer
 
 
@@ -31,6 +31,7 @@ class OneTransfer(Unkeyed):
     revision: int | None = None
 
     def transfer_ids(self) -> Iterable[str]:
+        """The one transfer."""
         return (self.transfer_id,)
 
     def transfer(self, batch: Batch) -> Transfer:
@@ -47,6 +48,7 @@ class OneTransfer(Unkeyed):
         return transfer
 
     def live_transfer(self, batch: Batch) -> Transfer:
+        """The locked transfer. Raises Problem where it has ended."""
         transfer = self.transfer(batch)
         if not transfer.live:
             raise Problem(
@@ -60,6 +62,7 @@ class Replanning(OneTransfer):
     """A command that may book other paths than the present plan takes."""
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        """The links of every path that it may take."""
         transfer = found.get(self.transfer_id)
         return set() if transfer is None else find_plannable_links(replica, transfer.spec)
 
@@ -87,12 +90,14 @@ class Change(Replanning):
     account: Account = NOBODY  # of whoever asks for it
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        """The links of every path that it may take before or after the change."""
         transfer = found.get(self.transfer_id)
         if transfer is None:
             return set()
         return find_plannable_links(replica, transfer.spec) | find_plannable_links(replica, self.patch.apply(transfer.spec))
 
     def decide(self, batch: Batch) -> Transfer:
+        """Plan it anew as the patch wants it. Raises Problem where that cannot be, and leaves it as it was."""
         transfer = self.live_transfer(batch)
         before = summarise(transfer)
         wanted = self._wanted(transfer, batch.replica.network)
@@ -106,11 +111,11 @@ class Change(Replanning):
             pass
         elif transfer.paused:
             # There is nothing to plan until it is resumed, but what could never be planned is refused now.
-            request_rest(transfer, wanted, None, batch.now_us, max(wanted.spec.not_before_us, batch.now_us))
+            request_remainder(transfer, wanted, None, batch.now_us, max(wanted.spec.not_before_us, batch.now_us))
         else:
 
             def plan() -> None:
-                plan_rest(batch, transfer, wanted, None, wanted.spec.not_before_us, self.policy, explain=True, account=self.account)
+                replan(batch, transfer, wanted, None, wanted.spec.not_before_us, self.policy, explain=True, account=self.account)
 
             first_in_line(batch, transfer, plan, self.policy, by_will=True)
             transfer.promised_us = transfer.finish_us
@@ -154,6 +159,7 @@ class Pause(OneTransfer):
     policy: Policy = field(default_factory=Policy)
 
     def decide(self, batch: Batch) -> Transfer:
+        """Give back what it booked from now on."""
         transfer = self.live_transfer(batch)
         if transfer.paused:
             return transfer
@@ -181,12 +187,13 @@ class Resume(Replanning):
     account: Account = NOBODY
 
     def decide(self, batch: Batch) -> Transfer:
+        """Book what is left, from now on."""
         transfer = self.live_transfer(batch)
         if not transfer.paused:
             return transfer
         before = summarise(transfer)
         not_before = max(transfer.spec.not_before_us, batch.now_us)
-        plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
+        replan(batch, transfer, Wanted.of(transfer), None, not_before, self.policy, explain=True, account=self.account)
         transfer.paused = False
         transfer.reason = None
         if self.actor == transfer.owner:
@@ -196,7 +203,7 @@ class Resume(Replanning):
 
 
 @dataclass(slots=True)
-class BookRest(Replanning):
+class Rebook(Replanning):
     """A sender fell behind what is booked: book what is missing anew. A deadline that cannot be kept any more is given up, with the reason."""
 
     safe_bytes: int = 0
@@ -204,6 +211,7 @@ class BookRest(Replanning):
     policy: Policy = field(default_factory=Policy)
 
     def decide(self, batch: Batch) -> Transfer:
+        """Book what is not yet safe, from the next boundary on; promised or not."""
         transfer = self.live_transfer(batch)
         if transfer.paused or transfer.spec.volume_bytes is None:
             return transfer
@@ -218,7 +226,7 @@ class BookRest(Replanning):
         remaining = min(missing, transfer.booked_bytes)
 
         def plan() -> None:
-            book_rest(batch, transfer, remaining, "behind", why, self.policy, self.achieved_bps)
+            rebook(batch, transfer, remaining, "behind", why, self.policy, self.achieved_bps)
 
         first_in_line(batch, transfer, plan, self.policy, by_will=False)
         batch.change(transfer, self.actor, "transfer.rebooked", before)

@@ -28,6 +28,7 @@ class Commit(OneTransfer):
     """A held booking becomes a reservation."""
 
     def decide(self, batch: Batch) -> Transfer:
+        """HELD becomes RESERVED. Raises Problem where the hold is over."""
         transfer = self.transfer(batch)
         if transfer.state is State.RESERVED:
             return transfer  # said twice
@@ -47,6 +48,7 @@ class Start(OneTransfer):
     at_us: int = 0
 
     def decide(self, batch: Batch) -> Transfer:
+        """It becomes ACTIVE; twice is once."""
         transfer = self.transfer(batch)
         if transfer.state is State.ACTIVE:
             return transfer
@@ -72,6 +74,7 @@ class Unchain(OneTransfer):
     at_us: int = 0
 
     def decide(self, batch: Batch) -> Transfer:
+        """The successor no longer waits for its signal."""
         transfer = self.transfer(batch)
         at = self.at_us or batch.now_us
         if not start_signals.waits(transfer) or transfer.paused or transfer.start_us is None or at < transfer.start_us - _EARLY_US:
@@ -97,6 +100,7 @@ class End(OneTransfer):
     reason: Reason | None = None
 
     def decide(self, batch: Batch) -> Transfer:
+        """It ends, and gives back what it did not use; the same end twice is one."""
         transfer = self.transfer(batch)
         if not transfer.live and not transfer.assumed and _leads_to(self.action) is transfer.state:
             return transfer

@@ -24,7 +24,7 @@ from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.transitions import end
-from broker.desk.planning.replan import book_rest, describe_promise, lead_of
+from broker.desk.planning.replan import describe_promise, lead_of, rebook
 from broker.store import bookings, transfers
 from broker.store.transfers import Transfer
 
@@ -159,7 +159,7 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
             transfer.finish_us = max(segment.end_us for segment in transfer.segments)
             transfer.plan_revision += 1
         else:
-            book_rest(batch, transfer, None, "capacity_lowered", why, policy)
+            rebook(batch, transfer, None, "capacity_lowered", why, policy)
     except Problem as problem:
         batch.back_to(mark)
         reason = Reason("capacity_lost", f"{why}, and the rest cannot be booked anew: {problem.detail}", link_id)
@@ -186,7 +186,7 @@ def _plan_anew(batch: Batch, item: Displaced, policy: Policy, gone: Mapping[str,
 
 def _late(transfer: Transfer, why: str, link_id: str) -> Reason:
     assert transfer.finish_us is not None and transfer.promised_us is not None
-    if transfer.reason is not None and transfer.reason.code == "promise_broken":  # the deadline: book_rest has said so
+    if transfer.reason is not None and transfer.reason.code == "promise_broken":  # the deadline: rebook has said so
         return replace(transfer.reason, limited_by=link_id)
     times = f"done by {format_time(transfer.finish_us)} instead of {format_time(transfer.promised_us)}"
     return Reason("capacity_lowered", f"{why}: {times}", link_id, transfer.finish_us)

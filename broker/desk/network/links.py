@@ -40,10 +40,13 @@ class LinkChange:
 
 @dataclass(slots=True)
 class CreateLinks(Alone[list[LinkRecord]]):
+    """Add links; all or none."""
+
     links: Sequence[Link]
     actor: str
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> list[LinkRecord]:
+        """Add them. Raises Problem where there is one already."""
         for link in self.links:
             if link.id in batch.replica.records:
                 raise Problem.of_field("id", f"there is a link {link.id!r} already", "exists")
@@ -69,6 +72,7 @@ class ChangeLink(Alone[LinkChange]):
     policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
+        """Change it, and re-plan or release what it no longer carries."""
         record = find_link(batch, self.link_id, self.revision)
         link = self.changed(record.link)
 
@@ -83,12 +87,15 @@ class ChangeLink(Alone[LinkChange]):
 
 @dataclass(slots=True)
 class AddWindow(Alone[LinkChange]):
+    """Add a window of reduced capacity to a link."""
+
     window: WindowRecord
     actor: str
     replan: bool = False
     policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
+        """Add it, and re-plan or release what the link no longer carries."""
         window = self.window
         record = find_link(batch, window.link_id)
         if window.end_us <= batch.now_us:
@@ -112,11 +119,14 @@ class AddWindow(Alone[LinkChange]):
 
 @dataclass(slots=True)
 class RemoveWindow(Alone[LinkChange]):
+    """Take a window off a link."""
+
     link_id: str
     window_id: str
     actor: str
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
+        """Take it off; nothing that is booked changes."""
         record = find_link(batch, self.link_id)
         if all(window.id != self.window_id for window in record.windows):
             raise Problem("not-found", f"link {self.link_id} has no window {self.window_id}")
@@ -137,6 +147,7 @@ class DeleteLink(Alone[LinkChange]):
     policy: Policy = field(default_factory=Policy)
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> LinkChange:
+        """Delete it. Raises Problem where transfers are booked on it and must not be displaced."""
         record = find_link(batch, self.link_id, self.revision)
         if record.host is not None:
             raise Problem("conflict", f"{self.link_id} is the NIC of host {record.host}; remove the host instead")
@@ -160,6 +171,7 @@ class RemoveHost(Alone[None]):
     actor: str
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> None:
+        """Remove the host, its NIC link and its agent's token. Raises Problem while it has live transfers."""
         nic = [link_id for link_id, record in batch.replica.records.items() if record.host == self.host]
         if await hosts.get(connection, self.host) is None:
             raise Problem("not-found", f"host {self.host!r} is not enrolled")
@@ -180,6 +192,7 @@ class RemoveHost(Alone[None]):
 
 
 def find_link(batch: Batch, link_id: str, revision: int | None = None) -> LinkRecord:
+    """The link. Raises Problem where there is none, or it is another revision."""
     record = batch.replica.records.get(link_id)
     if record is None:
         raise Problem("not-found", f"there is no link {link_id!r}")

@@ -52,6 +52,7 @@ class PutTopology(Alone[TopologyChange]):
     nodes: Sequence[Node] | None = None  # what is known of nodes; None: as it is
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> TopologyChange:
+        """Bring the network to what is wanted, as one change."""
         replica = batch.replica
         if self.revision is not None and self.revision != replica.topology_version:
             raise Problem(

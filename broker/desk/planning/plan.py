@@ -37,6 +37,7 @@ def find_planner(name: str) -> Planner:
 
 
 def find_joint_planner(name: str) -> JointPlanner:
+    """The joint planner of this name."""
     planner = PLANNERS[name]
     assert is_joint(planner)
     return planner

@@ -14,7 +14,7 @@ from broker.core.transfer_spec import TransferSpec
 from broker.core.units import US_PER_S, format_time
 from broker.desk.ground import start_signals
 from broker.desk.ground.batch import Batch
-from broker.desk.ground.limits import NOBODY, Account, refuse_rest
+from broker.desk.ground.limits import NOBODY, Account, refuse_replan
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
@@ -33,9 +33,11 @@ class Wanted:
 
     @classmethod
     def of(cls, transfer: Transfer) -> "Wanted":
+        """What the transfer has now."""
         return cls(transfer.spec, transfer.booked_bytes)
 
     def give_to(self, transfer: Transfer) -> None:
+        """Write it into the transfer."""
         transfer.spec, transfer.booked_bytes = self.spec, self.booked_bytes
 
     def book_volume(self, transfer: Transfer, network: Network, policy: Policy) -> None:
@@ -53,7 +55,7 @@ def find_plannable_links(replica: Replica, spec: TransferSpec) -> set[str]:
     return find_routed_links(replica, spec.source, spec.destination, spec.options, spec.rate_min_bps, not_before, spec.deadline_us)
 
 
-def book_rest(
+def rebook(
     batch: Batch, transfer: Transfer, remaining: int | None, code: str, why: str, policy: Policy, ceiling_bps: int = 0
 ) -> None:
     """Plan the rest within the deadline, else as early as possible with the broken promise as the reason. Raises Problem when nothing fits.
@@ -68,7 +70,7 @@ def book_rest(
     not_before = max(transfer.spec.not_before_us, batch.now_us)
     mark = batch.mark()
     try:
-        plan_rest(batch, transfer, wanted, remaining, not_before, policy)
+        replan(batch, transfer, wanted, remaining, not_before, policy)
         transfer.reason = Reason(code, why)
     except Problem:
         batch.back_to(mark)
@@ -76,7 +78,7 @@ def book_rest(
         if missed is None:
             raise
         wanted.spec = replace(wanted.spec, deadline_us=None)
-        plan_rest(batch, transfer, wanted, remaining, not_before, policy)
+        replan(batch, transfer, wanted, remaining, not_before, policy)
         transfer.spec = replace(transfer.spec, deadline_us=None)
         transfer.reason = Reason(
             "promise_broken", f"{why}; the deadline {format_time(missed)} cannot be kept", until_us=transfer.finish_us
@@ -93,7 +95,7 @@ def _capped(spec: TransferSpec, ceiling_bps: int, network: Network) -> TransferS
     return replace(spec, rate_max_bps=rate_max, rate_min_bps=rate_min)
 
 
-def plan_rest(
+def replan(
     batch: Batch,
     transfer: Transfer,
     wanted: Wanted,
@@ -119,10 +121,10 @@ def plan_rest(
     cut = max([batch.now_us + notice, *(segment.end_us for segment in kept)])
     rest = copy(transfer)
     rest.cut_to(kept, cut)
-    request = request_rest(rest, wanted, remaining, cut, max(not_before_us, cut))
+    request = request_remainder(rest, wanted, remaining, cut, max(not_before_us, cut))
     question = _question(batch, transfer, wanted, not_before_us, policy) if explain else None
     plan: Plan = plan_or_refuse(request, wanted.spec.planner, batch, question)
-    refuse_rest(
+    refuse_replan(
         account, batch, transfer, wanted.booked_bytes if wanted.spec.duration_us is None else plan.volume_bytes, plan.finish_us
     )
     batch.book(transfer.id, plan.segments)
@@ -148,7 +150,7 @@ def lead_of(transfer: Transfer, policy: Policy) -> int:
     return policy.replan_lead_us if transfer.state is State.ACTIVE else policy.managed_lead_us
 
 
-def request_rest(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
+def request_remainder(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
     """The planning request for what is not carried by the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
     held = 0
     duration = wanted.spec.duration_us
@@ -176,7 +178,7 @@ def _question(batch: Batch, transfer: Transfer, wanted: Wanted, not_before_us: i
         if spec.volume_bytes != wanted.spec.volume_bytes:  # a rate alone leaves the margin as it is, like a PATCH of the rate
             altered.book_volume(transfer, batch.replica.network, policy)
         cut = now_us + lead_of(transfer, policy)
-        return request_rest(transfer, altered, None, cut, max(not_before_us, cut))
+        return request_remainder(transfer, altered, None, cut, max(not_before_us, cut))
 
     return Question(wanted.spec, again)
 

@@ -97,6 +97,7 @@ class Changed:
 
     @property
     def plan(self) -> Plan:
+        """The new plan."""
         return Plan(self.segments)
 
 

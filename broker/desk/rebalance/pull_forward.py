@@ -27,7 +27,7 @@ from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica, find_freed_links
 from broker.desk.planning.plan import find_routes
-from broker.desk.planning.replan import Wanted, find_plannable_links, lead_of, plan_rest
+from broker.desk.planning.replan import Wanted, find_plannable_links, lead_of, replan
 from broker.desk.service.desk import Desk
 from broker.planners import PLANNERS, traits_of
 from broker.store import pull_forward as waiters
@@ -48,12 +48,16 @@ _REST = 2.0
 
 
 class Pull(StrEnum):
+    """Which transfers are pulled forward into what was freed."""
+
     OFF = "off"
     WAITING = "waiting"  # only what has not begun
     ALL = "all"  # what is running, too
 
 
 class Pulled(NamedTuple):
+    """What a round of pulling did."""
+
     transfer_ids: tuple[str, ...]  # those that finish earlier now
     freed: frozenset[str]  # links on which that left something free
 
@@ -67,9 +71,11 @@ class PullForward(Unkeyed):
     begun: bool = False
 
     def transfer_ids(self) -> Iterable[str]:
+        """The candidates, in the order of their turns."""
         return self.ids
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        """The links of every path that a candidate may take."""
         return {
             link_id
             for name in self.ids
@@ -78,6 +84,7 @@ class PullForward(Unkeyed):
         }
 
     def decide(self, batch: Batch) -> Pulled:
+        """Plan each candidate anew, and keep the plan that ends earlier."""
         first = len(batch.journal.done)
         transfers = [batch.transfers[name] for name in self.ids if name in batch.transfers]
         pulled = tuple(transfer.id for transfer in transfers if self._waits(transfer, batch.now_us) and self._pull(batch, transfer))
@@ -99,7 +106,7 @@ class PullForward(Unkeyed):
             not_before = max(transfer.spec.not_before_us, batch.now_us)
             if transfer.state is State.RESERVED:
                 not_before = max(not_before, batch.now_us + notice_us(transfer, self.policy))
-            plan_rest(batch, transfer, Wanted.of(transfer), None, not_before, self.policy)
+            replan(batch, transfer, Wanted.of(transfer), None, not_before, self.policy)
             earlier = _finish(transfer) < _finish(before)
         except Problem:  # its own place was the only one, or there is nothing left to plan
             earlier = False
@@ -150,9 +157,11 @@ class Puller:
 
     @property
     def idle(self) -> bool:
+        """Is there nothing to pull, and nobody pulling?"""
         return not (self._pulling or self._ready.is_set())
 
     async def run(self, desk: Desk, policy: Policy) -> None:
+        """Pull whenever something was freed, until cancelled."""
         while True:
             await self._ready.wait()
             await self.pull_freed(desk, policy)

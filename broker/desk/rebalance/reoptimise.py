@@ -107,6 +107,7 @@ class Agreement:
 
     @classmethod
     def of(cls, proposal: Proposal, commit_by_us: int) -> "Agreement":
+        """What an operator agrees to who commits this proposal."""
         moves = [
             Move(change.before.request.id, change.before.cut_us, change.before.fingerprint(), change.segments)
             for change in proposal.changes
@@ -114,6 +115,7 @@ class Agreement:
         return cls(proposal.cut_us, commit_by_us, proposal.links, moves)
 
     def document(self) -> Json:
+        """As JSON, to keep with the job."""
         return {
             "cut_us": self.cut_us,
             "commit_by_us": self.commit_by_us,
@@ -123,6 +125,7 @@ class Agreement:
 
     @classmethod
     def from_document(cls, document: Json) -> "Agreement":
+        """Of the JSON that `document` gave."""
         return cls(
             document["cut_us"],
             document["commit_by_us"],
@@ -147,9 +150,11 @@ class Apply(Unkeyed):
     moved: list[str] = field(default_factory=list)
 
     def transfer_ids(self) -> Iterable[str]:
+        """The transfers that are moved."""
         return [move.transfer_id for move in self.agreement.moves]
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:  # noqa: ARG002
+        """Every link whose version was agreed to."""
         return set(self.agreement.links)
 
     def decide(self, batch: Batch) -> int:

@@ -88,10 +88,10 @@ class Desk:
                 result = await self._plan_elsewhere(command)
             except DatabaseAway as away:
                 return command.cut_short(away)
-            rest = command.rest(result)
-            if rest is None:
+            remainder = command.remainder(result)
+            if remainder is None:
                 return result
-            command = rest  # at the end of the queue: others have their turn first
+            command = remainder  # at the end of the queue: others have their turn first
 
     async def _quote(self, command: Quote) -> Any:
         rehearsed = await self._rehearse_elsewhere(command, 0)
@@ -142,6 +142,7 @@ class Desk:
         return len(self._queue)
 
     async def run(self) -> None:
+        """Decide what is asked for, batch after batch, until cancelled."""
         while True:
             await self._ready.wait()
             # No name for it here: while nobody asks for anything, the last batch would stay in memory, tens of thousands of transfers.

@@ -14,6 +14,8 @@ from broker.desk.ground.command import Alone, Preview
 
 
 class Work(NamedTuple):
+    """A command that waits for its turn."""
+
     command: Any
     future: asyncio.Future[Any]
     answers: Answers | None = None  # that were found for it elsewhere
@@ -27,6 +29,8 @@ class Work(NamedTuple):
 
 
 class Queue:
+    """Commands that wait; callers take turns."""
+
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Work]] = {}  # by caller, in the order of their turns; nobody without work
 
@@ -37,6 +41,7 @@ class Queue:
         return bool(self._waiting)
 
     def put(self, work: Work) -> None:
+        """Add it behind what its caller has waiting."""
         self._waiting.setdefault(work.caller, deque()).append(work)
 
     def put_back(self, works: Sequence[Work]) -> None:

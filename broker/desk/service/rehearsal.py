@@ -51,6 +51,8 @@ Rehearse = Callable[[Rehearsal], Awaitable[Rehearsed]]
 
 
 class Elsewhere(Protocol):
+    """A place to plan away from the desk."""
+
     def turn(self, caller: str) -> AbstractAsyncContextManager[Rehearse]:
         """Wait for a place to plan; the copy is made when there is one. Raises Problem when that takes too long."""
         ...
@@ -67,19 +69,24 @@ class Look(Unkeyed):
 
     @property
     def account(self) -> Account:  # type: ignore[override]
+        """That of the command."""
         return self.command.account
 
     @property
     def owner(self) -> str:
+        """Who asks for the command."""
         return self.account.owner
 
     def transfer_ids(self) -> Iterable[str]:
+        """Those of the command."""
         return self.command.transfer_ids()
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
+        """Those of the command, or every link."""
         return set(replica.records) if self.every_link else self.command.links(replica, found)
 
     def decide(self, batch: Batch) -> Rehearsal:
+        """A copy of all that the command would look at, to be decided elsewhere."""
         replica = Replica()
         replica.__dict__.update(batch.replica.__dict__)
         replica.calendars = LockedCalendars({link_id: batch.replica.calendars[link_id].copy() for link_id in batch.heads})
@@ -106,6 +113,7 @@ class InProcess:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[Rehearse]:  # noqa: ARG002
+        """At once, and in this process."""
         yield self._rehearse
 
     async def _rehearse(self, rehearsal: Rehearsal) -> Rehearsed:
