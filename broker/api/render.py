@@ -241,7 +241,7 @@ def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
         "data_address": record.data_address,
         "tls": record.tls_fingerprint is not None,
         "agent_version": record.agent_version,
-        "capabilities": record.capabilities,
+        "capabilities": record.capabilities.document,
         "clock": None if record.clock is None else _clock(record.clock, now_us, limits),
         "drained": record.drained,
         "up": is_up(record, now_us, limits.silence_us),

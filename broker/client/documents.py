@@ -5,6 +5,10 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class AboutAgent(TypedDict):
+    """
+    What an agent says of itself.
+    """
+
     version: NotRequired[str | None]
     data_address: NotRequired[str | None]
     tls_fingerprint: NotRequired[str | None]
@@ -12,6 +16,10 @@ class AboutAgent(TypedDict):
 
 
 class AgentClock(TypedDict):
+    """
+    What an agent knows of its clock against the broker's.
+    """
+
     offset_us: int
     error_us: int
     adjtimex_error_us: NotRequired[int | None]
@@ -21,6 +29,10 @@ class AgentClock(TypedDict):
 
 
 class AgentReport(TypedDict):
+    """
+    Something that happened to a transfer on a host.
+    """
+
     transfer_id: str
     sequence: int
     at: str
@@ -34,12 +46,20 @@ class AgentReport(TypedDict):
 
 
 class Agents(TypedDict):
+    """
+    How many agents are up, late and down.
+    """
+
     up: int
     late: int
     down: int
 
 
 class AssignedSegment(TypedDict):
+    """
+    A row of the plan that an agent carries out.
+    """
+
     begin: str
     end: str
     rate_bps: int
@@ -57,6 +77,10 @@ class Audit(TypedDict):
 
 
 class BrokenPromise(TypedDict):
+    """
+    A transfer whose promise a change would break.
+    """
+
     id: str
     label: str | None
     priority: int
@@ -64,6 +88,10 @@ class BrokenPromise(TypedDict):
 
 
 class BusyLink(TypedDict):
+    """
+    A link that is nearly full.
+    """
+
     id: str
     source: str
     target: str
@@ -73,6 +101,10 @@ class BusyLink(TypedDict):
 
 
 class CalendarStep(TypedDict):
+    """
+    Capacity, booked and free from `begin` on.
+    """
+
     begin: str
     capacity_bps: int
     booked_bps: int
@@ -97,12 +129,20 @@ class CounterOffer(TypedDict):
 
 
 class DecisionsHour(TypedDict):
+    """
+    Decisions of one hour.
+    """
+
     begin: str
     admitted: int
     refused: int
 
 
 class Endangered(TypedDict):
+    """
+    A transfer whose promise is at risk.
+    """
+
     id: str
     label: str | None
     project: str | None
@@ -118,11 +158,19 @@ class Endangered(TypedDict):
 
 
 class EndedPromises(TypedDict):
+    """
+    How many promises of ended transfers were kept.
+    """
+
     kept: int
     broken: int
 
 
 class EnrolBody(TypedDict):
+    """
+    A host joins with an enrolment token.
+    """
+
     token: str
     data_address: str
     tls_fingerprint: NotRequired[str | None]
@@ -131,6 +179,10 @@ class EnrolBody(TypedDict):
 
 
 class Enrolment(TypedDict):
+    """
+    What a host gets when it has joined.
+    """
+
     host: str
     node: str
     agent_token: str
@@ -139,6 +191,10 @@ class Enrolment(TypedDict):
 
 
 class EnrolmentToken(TypedDict):
+    """
+    An enrolment token.
+    """
+
     id: str
     host: str
     node: str
@@ -151,6 +207,10 @@ class EnrolmentToken(TypedDict):
 
 
 class EnrolmentTokenBody(TypedDict):
+    """
+    A new enrolment token.
+    """
+
     host: str
     node: str
     nic_bps: int
@@ -158,6 +218,10 @@ class EnrolmentTokenBody(TypedDict):
 
 
 class Event(TypedDict):
+    """
+    Something that happened.
+    """
+
     id: str
     at: str
     actor: str
@@ -225,6 +289,10 @@ EventName: TypeAlias = Literal[
 
 
 class FieldError(TypedDict):
+    """
+    One mistake in one field.
+    """
+
     field: str
     detail: str
 
@@ -241,6 +309,10 @@ class FlowMatch(TypedDict):
 
 
 class FlowMatchOut(TypedDict):
+    """
+    The packets of an observed transfer.
+    """
+
     protocol: Literal["tcp", "udp"]
     address: str
     source_ports: str | None
@@ -248,12 +320,20 @@ class FlowMatchOut(TypedDict):
 
 
 class Health(TypedDict):
+    """
+    Is the broker well?
+    """
+
     status: str
     wakeups: NotRequired[bool | None]
     detail: NotRequired[str | None]
 
 
 class HostChangeBody(TypedDict):
+    """
+    A change of a host.
+    """
+
     drained: bool
 
 
@@ -274,6 +354,10 @@ class HostClock(TypedDict):
 
 
 class IgnoredReport(TypedDict):
+    """
+    A report that was not taken, and why.
+    """
+
     transfer_id: str
     sequence: int
     code: str
@@ -293,6 +377,10 @@ JobState: TypeAlias = Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
 
 
 class Limit(TypedDict):
+    """
+    A limit of a token, and what is used of it.
+    """
+
     value: int | None
     default: bool
     used: float | None
@@ -312,11 +400,19 @@ class LimitsBody(TypedDict):
 
 
 class LinkLoad(TypedDict):
+    """
+    What a link carries over time.
+    """
+
     id: str
     shares: list[float | None]
 
 
 class LinkUser(TypedDict):
+    """
+    A transfer that uses a link.
+    """
+
     id: str
     label: str | None
     project: str | None
@@ -328,17 +424,29 @@ class LinkUser(TypedDict):
 
 
 class LinksNow(TypedDict):
+    """
+    Links at this moment.
+    """
+
     number: int
     busiest: list[BusyLink]
 
 
 class LivePromises(TypedDict):
+    """
+    How many promises of live transfers stand how.
+    """
+
     kept: int
     at_risk: int
     broken: int
 
 
 class Measured(TypedDict):
+    """
+    What was really carried in a stretch of time.
+    """
+
     begin_us: int
     span_us: int
     rates_bps: list[int | None]
@@ -360,6 +468,10 @@ class Moved(TypedDict):
 
 
 class NetworkLoad(TypedDict):
+    """
+    What every link carries over time.
+    """
+
     begin: str
     end: str
     steps: int
@@ -367,6 +479,10 @@ class NetworkLoad(TypedDict):
 
 
 class NewEnrolmentToken(TypedDict):
+    """
+    A new enrolment token with its secret.
+    """
+
     id: str
     host: str
     node: str
@@ -380,6 +496,10 @@ class NewEnrolmentToken(TypedDict):
 
 
 class NewToken(TypedDict):
+    """
+    A new token with its secret.
+    """
+
     id: str
     name: str
     scopes: list[str]
@@ -392,6 +512,10 @@ class NewToken(TypedDict):
 
 
 class Node(TypedDict):
+    """
+    A node, and what is known of its place.
+    """
+
     id: str
     name: str | None
     latitude: float | None
@@ -420,6 +544,10 @@ class OtherUsers(TypedDict):
 
 
 class Outlook(TypedDict):
+    """
+    How a transfer's promise stands.
+    """
+
     promise: Literal["kept", "at_risk", "broken"] | None
     why: str | None
     detail: str | None
@@ -446,6 +574,10 @@ class Payload(TypedDict):
 
 
 class Peer(TypedDict):
+    """
+    The host at the other end.
+    """
+
     host: str
     data_address: str
     tls_fingerprint: str | None
@@ -472,6 +604,10 @@ class PlanBody(TypedDict):
 
 
 class Planner(TypedDict):
+    """
+    A planner and its traits.
+    """
+
     name: str
     about: str
     books: bool
@@ -485,6 +621,10 @@ class Planner(TypedDict):
 
 
 class Promises(TypedDict):
+    """
+    How promises stand.
+    """
+
     live: LivePromises
     day: EndedPromises
     endangered: list[Endangered]
@@ -497,12 +637,20 @@ Planner1: TypeAlias = str
 
 
 class RefusalReason(TypedDict):
+    """
+    How often requests were refused for one reason.
+    """
+
     reason: str
     hour: int
     day: int
 
 
 class ReportsBody(TypedDict):
+    """
+    What an agent has to say: reports, its clock, itself.
+    """
+
     clock: NotRequired[AgentClock | None]
     agent: NotRequired[AboutAgent | None]
     reports: NotRequired[list[AgentReport]]
@@ -529,6 +677,10 @@ class RevisionMessage(TypedDict):
 
 
 class Scheduled(TypedDict):
+    """
+    A transfer on the schedule.
+    """
+
     id: str
     label: str | None
     project: str | None
@@ -548,6 +700,10 @@ class Scheduled(TypedDict):
 
 
 class Segment(TypedDict):
+    """
+    A row of a plan.
+    """
+
     begin: str
     end: str
     rate_bps: int
@@ -566,6 +722,10 @@ class Session(TypedDict):
 
 
 class SessionBody(TypedDict):
+    """
+    A sign-in by token.
+    """
+
     token: str
 
 
@@ -631,11 +791,19 @@ Step = TypedDict(
 
 
 class TakenReport(TypedDict):
+    """
+    A report that was taken.
+    """
+
     transfer_id: str
     sequence: int
 
 
 class TokenBody(TypedDict):
+    """
+    A new token.
+    """
+
     name: str
     scopes: list[Literal["read", "submit", "operate", "admin"]]
     expires: NotRequired[str | None]
@@ -643,6 +811,10 @@ class TokenBody(TypedDict):
 
 
 class TokenChangeBody(TypedDict):
+    """
+    A change of a token.
+    """
+
     limits: LimitsBody
 
 
@@ -666,6 +838,10 @@ class TokenInUse(TypedDict):
 
 
 class TopologyLink(TypedDict):
+    """
+    A link of a topology.
+    """
+
     id: str
     source: str
     target: str
@@ -736,6 +912,10 @@ class TransferRequest(TypedDict):
 
 
 class WaitingReason(TypedDict):
+    """
+    Why a transfer waits, or is slower than promised.
+    """
+
     code: str
     detail: str
     limited_by: str | None
@@ -743,6 +923,10 @@ class WaitingReason(TypedDict):
 
 
 class Window(TypedDict):
+    """
+    A window of reduced capacity.
+    """
+
     id: str
     begin: str
     end: str
@@ -765,6 +949,10 @@ class WindowBody(TypedDict):
 
 
 class AuditLogPage(TypedDict):
+    """
+    A page of the audit log.
+    """
+
     items: list[Event]
     next: str | None
 
@@ -780,6 +968,10 @@ class BindingLink(TypedDict):
 
 
 class Calendar(TypedDict):
+    """
+    A link's calendar as steps.
+    """
+
     link: str
     reverse: NotRequired[str | None]
     begin: str
@@ -823,6 +1015,10 @@ class EventMessage(TypedDict):
 
 
 class Host(TypedDict):
+    """
+    A host and its agent.
+    """
+
     name: str
     node: str
     nic_bps: int
@@ -846,6 +1042,10 @@ class Host(TypedDict):
 
 
 class Job(TypedDict):
+    """
+    A job, its progress and its result.
+    """
+
     id: str
     kind: Literal["plan", "simulation"]
     state: JobState
@@ -865,11 +1065,19 @@ class Job(TypedDict):
 
 
 class JobPage(TypedDict):
+    """
+    A page of jobs.
+    """
+
     items: list[Job]
     next: str | None
 
 
 class Link(TypedDict):
+    """
+    A link with its windows.
+    """
+
     id: str
     source: str
     target: str
@@ -903,6 +1111,10 @@ class LinkBody(TypedDict):
 
 
 class LinkBookings(TypedDict):
+    """
+    A link's bookings by transfer.
+    """
+
     link: str
     begin: str
     end: str
@@ -953,6 +1165,10 @@ class Outcome(TypedDict):
 
 
 class Overview(TypedDict):
+    """
+    What an operator looks at first.
+    """
+
     at: str
     promises: Promises
     decisions: Decisions
@@ -962,6 +1178,10 @@ class Overview(TypedDict):
 
 
 class Plan(TypedDict):
+    """
+    A plan with its metrics.
+    """
+
     planner: str
     start: str | None
     finish: str | None
@@ -998,6 +1218,10 @@ class Problem(TypedDict):
 
 
 class Quote(TypedDict):
+    """
+    What one planner would answer.
+    """
+
     planner: str
     books: bool
     admitted: bool
@@ -1006,6 +1230,10 @@ class Quote(TypedDict):
 
 
 class QuoteRequest(TypedDict):
+    """
+    A transfer request to be answered by several planners, without booking.
+    """
+
     source: str
     destination: str
     volume_bytes: NotRequired[int | None]
@@ -1037,10 +1265,18 @@ class QuoteRequest(TypedDict):
 
 
 class Quotes(TypedDict):
+    """
+    What each planner would answer.
+    """
+
     quotes: list[Quote]
 
 
 class ReportsTaken(TypedDict):
+    """
+    What became of the reports.
+    """
+
     accepted: list[TakenReport]
     ignored: list[IgnoredReport]
     revision: int
@@ -1049,6 +1285,10 @@ class ReportsTaken(TypedDict):
 
 
 class Schedule(TypedDict):
+    """
+    What happens when.
+    """
+
     begin: str
     end: str
     items: list[Scheduled]
@@ -1086,6 +1326,10 @@ class TopologyBody(TypedDict):
 
 
 class TopologyChange(TypedDict):
+    """
+    What a new topology changed.
+    """
+
     replanned: list[str]
     broken: list[str]
     outcomes: list[Outcome]
@@ -1099,6 +1343,10 @@ class TopologyChange(TypedDict):
 
 
 class Transfer(TypedDict):
+    """
+    A transfer with its plan.
+    """
+
     id: str
     state: Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "CANCELED", "EXPIRED"]
     mode: str
@@ -1146,6 +1394,10 @@ class Transfer(TypedDict):
 
 
 class TransferPage(TypedDict):
+    """
+    A page of transfers.
+    """
+
     items: list[Transfer]
     next: str | None
     total: NotRequired[int | None]
@@ -1206,6 +1458,10 @@ class TransferPreview(TypedDict):
 
 
 class WindowAdded(TypedDict):
+    """
+    A link after a window was added.
+    """
+
     replanned: list[str]
     broken: list[str]
     outcomes: list[Outcome]
@@ -1228,6 +1484,10 @@ class WindowAdded(TypedDict):
 
 
 class Assignment(TypedDict):
+    """
+    One transfer's part for one agent.
+    """
+
     transfer_id: str
     role: Literal["send", "receive"]
     mode: Literal["managed", "wrapped", "observed"]
@@ -1250,6 +1510,10 @@ class Assignment(TypedDict):
 
 
 class Assignments(TypedDict):
+    """
+    Everything that a host's agent has to do: its desired state.
+    """
+
     host: str
     revision: int
     server_time: str
@@ -1259,12 +1523,20 @@ class Assignments(TypedDict):
 
 
 class BatchItem(TypedDict):
+    """
+    What became of an item of a batch.
+    """
+
     status: int
     transfer: NotRequired[Transfer | None]
     problem: NotRequired[Problem | None]
 
 
 class LinkChange(TypedDict):
+    """
+    A link after a change.
+    """
+
     replanned: list[str]
     broken: list[str]
     outcomes: list[Outcome]
@@ -1286,6 +1558,10 @@ class LinkChange(TypedDict):
 
 
 class LinkDeleted(TypedDict):
+    """
+    What deleting a link did.
+    """
+
     replanned: list[str]
     broken: list[str]
     outcomes: list[Outcome]
@@ -1295,4 +1571,8 @@ class LinkDeleted(TypedDict):
 
 
 class Batch(TypedDict):
+    """
+    What became of a batch.
+    """
+
     items: list[BatchItem]

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from broker.core.capabilities import Capabilities
 from broker.core.identifiers import identifier
 from broker.core.network import Link
 from broker.core.units import US_PER_S
@@ -79,7 +80,7 @@ async def enrol(
     data_address: str,
     tls_fingerprint: str | None,
     agent_version: str | None,
-    capabilities: dict[str, Any] | None,
+    capabilities: Capabilities,
 ) -> Enrolled:
     """Spend an enrolment token. A host that enrols again gets a new agent token and loses the old one. Raises Problem `unauthorized`."""
     agent_secret = new_secret(TOKEN_PREFIX)

@@ -8,41 +8,17 @@ the other host of the transfer are for whoever may submit; other addresses, wher
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.capabilities import PEER, ObserveRule, Ports
 from broker.core.transfer import Mode
 from broker.desk.admission.admit import Ask
 from broker.desk.ground.problems import Problem
 from broker.store import hosts
 from broker.store.hosts import Host
 
-_PEER = "peer"
-_LAST_PORT = 65_535
-# What an agent allows that does not say so: the same as the default of `bwb-agent run --observe`.
-_DEFAULT: tuple[dict[str, str], ...] = ({"address": _PEER, "destination_ports": "1024-65535"},)
-
 Address = IPv4Address | IPv6Address
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """A range of ports, both ends included."""
-
-    first: int = 0
-    last: int = _LAST_PORT
-
-    def __contains__(self, inner: "Ports") -> bool:
-        return self.first <= inner.first and inner.last <= self.last
-
-    @classmethod
-    def of(cls, text: str | None) -> "Ports":
-        """Raises ValueError."""
-        if not text:
-            return cls()
-        first, _, last = text.partition("-")
-        return cls(int(first), int(last or first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +62,17 @@ def _check_rules(flow: Flow, to_peer: bool, peer: Host | None, host: Host) -> Pr
     if to_peer and data_port is not None and Ports(data_port, data_port) in flow.destination:
         detail = f"must not take in {data_port}, by which the agent there receives what others have booked"
         return _refuse("destination_ports", detail, host)
-    allowed = [rule for rule in _rules(host) if _is_to(rule, flow.address, to_peer)]
+    allowed = [rule for rule in host.capabilities.observe if _is_to(rule, flow.address, to_peer)]
     if not allowed:
         return _refuse("address", f"host {host.name!r} lets no packets to {flow.address or 'the other host'} be observed", host)
-    fitting = [rule for rule in allowed if flow.destination in Ports.of(rule.get("destination_ports"))]
+    fitting = [rule for rule in allowed if flow.destination in Ports.of(rule.destination_ports)]
     if not fitting:
-        ports = ", ".join(rule["destination_ports"] for rule in allowed)
+        ports = ", ".join(rule.destination_ports for rule in allowed if rule.destination_ports)
         return _refuse(
             "destination_ports", f"host {host.name!r} lets packets there be observed by destination ports {ports} only", host
         )
-    if not any(flow.source in Ports.of(rule.get("source_ports")) for rule in fitting):
-        ports = ", ".join(rule["source_ports"] for rule in fitting)
+    if not any(flow.source in Ports.of(rule.source_ports) for rule in fitting):
+        ports = ", ".join(rule.source_ports for rule in fitting if rule.source_ports)
         return _refuse("source_ports", f"host {host.name!r} lets such packets be observed by source ports {ports} only", host)
     return None
 
@@ -112,31 +88,14 @@ def _check_scope(to_peer: bool, operator: bool) -> Problem | None:
 
 def _refuse(name: str, detail: str, host: Host) -> Problem:
     problem = Problem.of_field(f"payload.match.{name}", f"{detail} (bwb-agent run --observe)", "unsupported")
-    problem.more |= {"host": host.name, "allowed": _rules(host)}
+    problem.more |= {"host": host.name, "allowed": [rule.document() for rule in host.capabilities.observe]}
     return problem
 
 
-def _rules(host: Host) -> list[dict[str, str]]:
-    """As the agent reports them; what is no rule allows nothing."""
-    said = (host.capabilities or {}).get("observe", _DEFAULT)
-    return [rule for rule in said if _is_rule(rule)] if isinstance(said, list | tuple) else []
-
-
-def _is_rule(rule: Any) -> bool:
-    if not isinstance(rule, dict) or not all(isinstance(value, str) for value in rule.values()):
-        return False
-    try:
-        Ports.of(rule.get("source_ports"))
-        Ports.of(rule.get("destination_ports"))
-        return rule.get("address") == _PEER or ip_network(rule.get("address", ""), strict=False) is not None
-    except ValueError:
-        return False
-
-
-def _is_to(rule: dict[str, str], address: Address | None, to_peer: bool) -> bool:
-    if rule["address"] == _PEER:
+def _is_to(rule: ObserveRule, address: Address | None, to_peer: bool) -> bool:
+    if rule.address == PEER:
         return to_peer
-    return address is not None and address in ip_network(rule["address"], strict=False)
+    return address is not None and address in ip_network(rule.address, strict=False)
 
 
 def _plain(text: str) -> Address:

@@ -13,12 +13,12 @@ from typing import Any, assert_never
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.capabilities import Capabilities
 from broker.core.reason import Reason
 from broker.core.report import ReportDetail, ReportKind
 from broker.core.transfer import Action, Mode
 from broker.core.transfer_spec import OnTimeout
 from broker.desk.ground import start_signals
-from broker.desk.ground.capabilities import have_changed
 from broker.desk.ground.command import Command
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
@@ -158,7 +158,7 @@ async def _says_something_new(connection: AsyncConnection, host: str, about: dic
     if "capabilities" not in about:
         return False
     before = await hosts.get(connection, host)
-    return before is not None and have_changed(before.capabilities, about["capabilities"])
+    return before is not None and before.capabilities.differs(Capabilities.parse(about["capabilities"]))
 
 
 def _find_refusal(report: Report, host: str, transfer: Transfer | None) -> Refusal | None:

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import Row, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from broker.core.capabilities import Capabilities
 from broker.store.tables import hosts
 
 
@@ -21,7 +22,7 @@ class Host:
     data_address: str
     tls_fingerprint: str | None
     agent_version: str | None
-    capabilities: dict[str, Any] | None
+    capabilities: Capabilities
     clock: dict[str, Any] | None
     drained: bool
     revision: int
@@ -33,10 +34,15 @@ class Host:
     said_all_us: int | None = None
 
 
+def _host(row: Row[Any]) -> Host:
+    values = row._asdict()
+    return Host(**{**values, "capabilities": Capabilities.parse(values["capabilities"])})
+
+
 async def get(connection: AsyncConnection, name: str) -> Host | None:
     """The host; None where there is none."""
     row = (await connection.execute(select(hosts).where(hosts.c.name == name))).one_or_none()
-    return None if row is None else Host(*row)
+    return None if row is None else _host(row)
 
 
 async def get_many(connection: AsyncConnection, names: Iterable[str] | None = None) -> dict[str, Host]:
@@ -44,7 +50,7 @@ async def get_many(connection: AsyncConnection, names: Iterable[str] | None = No
     query = select(hosts).order_by(hosts.c.name)
     if names is not None:
         query = query.where(hosts.c.name == func.any(list(names)))
-    return {row.name: Host(*row) for row in await connection.execute(query)}
+    return {row.name: _host(row) for row in await connection.execute(query)}
 
 
 async def get_revisions(connection: AsyncConnection, names: Iterable[str]) -> dict[str, int]:
@@ -55,7 +61,7 @@ async def get_revisions(connection: AsyncConnection, names: Iterable[str]) -> di
 
 async def put(connection: AsyncConnection, host: Host) -> None:
     """A new host, or one that enrols again (its assignments' revision goes on)."""
-    values = {name: getattr(host, name) for name in Host.__slots__}
+    values = {name: getattr(host, name) for name in Host.__slots__} | {"capabilities": host.capabilities.document}
     await connection.execute(delete(hosts).where(hosts.c.name == host.name))
     await connection.execute(insert(hosts).values(**values))
 
@@ -101,10 +107,10 @@ async def find_drained(connection: AsyncConnection) -> frozenset[str]:
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
 
-async def get_capabilities(connection: AsyncConnection) -> dict[str, dict[str, Any] | None]:
+async def get_capabilities(connection: AsyncConnection) -> dict[str, Capabilities]:
     """What each host's agent says it can do."""
     rows = await connection.execute(select(hosts.c.name, hosts.c.capabilities))
-    return {row.name: row.capabilities for row in rows}
+    return {row.name: Capabilities.parse(row.capabilities) for row in rows}
 
 
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from broker.desk.ground.capabilities import have_changed, read_capabilities
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
@@ -186,21 +185,3 @@ async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(fleet: Fleet, ser
     service.clock.advance(70)
     assert await run_timers(service.database, worker, service.clock(), Patience()) == 1
     assert (await fleet.transfer(booked))["state"] == "EXPIRED"
-
-
-def test_capabilities_are_read_whatever_they_are() -> None:
-    junk: list[dict[str, Any] | None] = [None, {}, {"mechanisms": None}, {"mechanisms": [1, {}, {"name": 3}]}, {"mechanisms": "x"}]
-    for said in junk:
-        read = read_capabilities(said)
-        assert (read.modes, read.mechanisms, read.why_not("htb")) == (None, None, None)
-    read = read_capabilities({"mechanisms": ["pacing", {"name": "fq", "available": "yes"}], "modes": ["managed", 4]})
-    assert read.available() == ["pacing"] and read.modes == frozenset({"managed"})
-    assert read.why_not("pacing") is None and read.why_not("fq") and read.why_not("htb")
-
-
-def test_reasons_that_are_worded_anew_make_no_difference() -> None:
-    def said(available: bool, reason: str) -> dict[str, Any]:
-        return {"mechanisms": [{"name": "fq", "available": available, "reason": reason}], "cpus": 2}
-
-    assert not have_changed(said(False, "a"), said(False, "b"))
-    assert have_changed(said(False, "a"), said(True, "a")) and have_changed(said(True, ""), None)

@@ -14,6 +14,7 @@ from broker.api.context import Agent, BrokerDependency, etag
 from broker.api.contract.parts import NOT_MODIFIED, OPEN, TAGGED
 from broker.api.contract.streams import stream_of
 from broker.api.routing import make_router
+from broker.core.capabilities import Capabilities
 from broker.core.report import ReportDetail, ReportKind
 from broker.fleet import enrolment, reports
 from broker.fleet.assignments import hand_out, load_assignments
@@ -36,7 +37,7 @@ async def enrol(body: EnrolBody, request: Request, broker: BrokerDependency) -> 
         data_address=body.data_address,
         tls_fingerprint=body.tls_fingerprint,
         agent_version=body.agent_version,
-        capabilities=body.capabilities,
+        capabilities=Capabilities.parse(body.capabilities),
     )
     broker.access.forget()
     broker.wakeups.announce([enrolled.host.name])

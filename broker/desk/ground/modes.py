@@ -3,10 +3,10 @@
 
 from ipaddress import ip_address
 
+from broker.core.capabilities import UNKNOWN
 from broker.core.request import Options
 from broker.core.transfer import Mode
 from broker.core.transfer_spec import TransferSpec
-from broker.desk.ground.capabilities import UNKNOWN
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 

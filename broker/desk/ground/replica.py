@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.allowance import Use
 from broker.core.calendar import Calendar
+from broker.core.capabilities import Capabilities
 from broker.core.network import Network
-from broker.desk.ground.capabilities import Capabilities, read_capabilities
 from broker.store import bookings, hosts
 from broker.store.bookings import Head, LinkRecord
 
@@ -60,7 +60,7 @@ class Replica:
         """Read all links anew; calendars of links that are still there keep their bookings under the new capacity."""
         version = await bookings.topology_version(connection)
         self.drained = await hosts.find_drained(connection)
-        self.capabilities = {name: read_capabilities(said) for name, said in (await hosts.get_capabilities(connection)).items()}
+        self.capabilities = await hosts.get_capabilities(connection)
         self.adopt(version, await bookings.load_links(connection))
 
     def adopt(self, topology_version: int, records: Mapping[str, LinkRecord]) -> None:
