@@ -5,7 +5,7 @@ from typing import Any
 
 from broker.core.transfer import Mode
 from broker.core.transfer_spec import Payload, SpecPatch, TransferSpec
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.limits import NOBODY, Account
 from broker.desk.ground.policy import Policy
 from broker.desk.lifecycle.modify import Change

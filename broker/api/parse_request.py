@@ -7,7 +7,7 @@ from dataclasses import replace
 from broker.api.schemas import TransferRequest
 from broker.api.transfer_fields import read_spec
 from broker.core.transfer import Mode
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.problems import Problem
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer_spec import SignalKind
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.problems import Problem
 from broker.planners import traits_of
 from broker.store import hosts

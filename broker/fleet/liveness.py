@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.transfer import Mode
 from broker.core.units import format_time
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.problems import Problem
 from broker.desk.service.timers import describe_due
 from broker.store import hosts

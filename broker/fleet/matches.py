@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.capabilities import PEER, ObserveRule, Ports
 from broker.core.transfer import Mode
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.problems import Problem
 from broker.store import hosts
 from broker.store.hosts import Host

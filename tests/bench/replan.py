@@ -13,7 +13,8 @@ from typing import Any
 from broker.core.identifiers import identifier
 from broker.core.network import Link
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Ask
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.command import Preview
 from broker.desk.ground.policy import Policy
 from broker.desk.network.links import AddWindow

@@ -6,7 +6,7 @@ from typing import Any
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.lifecycle.transitions import End
 from broker.store.transfers import Transfer, get_many
 from tests.asks import FILE

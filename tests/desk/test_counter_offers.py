@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from broker.core.network import Link
 from broker.core.transfer import Mode
 from broker.core.units import US_PER_S, parse_time
-from broker.desk.admission.admit import Admit, Ask, find_asked_links
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask, find_asked_links
 from broker.desk.ground.batch import Batch
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem

@@ -12,8 +12,9 @@ from broker.core.request import Options
 from broker.core.transfer import Action, State
 from broker.core.transfer_spec import OnOverrun, SignalKind, StartSignal
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.admit import Admit
 from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.start_signals import WORD_US

@@ -9,7 +9,8 @@ import pytest
 from broker.core.network import Link
 from broker.core.request import Options
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.batch import Batch, NotLocked
 from broker.desk.network.links import AddWindow
 from broker.store.bookings import WindowRecord

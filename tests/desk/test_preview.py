@@ -12,8 +12,9 @@ import pytest
 from broker.core.network import Link
 from broker.core.transfer import Action
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.admit import Admit
 from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.command import Preview
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import Pause, Rebook, Resume

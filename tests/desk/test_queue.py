@@ -6,7 +6,8 @@ import weakref
 from typing import Any
 
 from broker.core.network import Link
-from broker.desk.admission.admit import Admit, Ask
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask
 from broker.desk.network.links import CreateLinks
 from broker.store.idempotency import Key
 from tests.desk.world import GBIT, POLICY, World

@@ -10,7 +10,8 @@ import pytest
 from broker.core.network import Link
 from broker.core.plan import Plan
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.problems import Problem
 from broker.desk.service.rehearsal import InProcess, Rehearsal, Rehearse, Rehearsed
 from broker.store.idempotency import Key

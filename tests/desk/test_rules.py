@@ -9,7 +9,7 @@ import pytest
 from broker.core.network import Link
 from broker.core.transfer import Action, State
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Quote
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import Pause, Resume
 from broker.desk.lifecycle.transitions import Commit, End, Start

@@ -18,7 +18,8 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link
 from broker.core.transfer import LIVE, State
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Admit, Ask
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica

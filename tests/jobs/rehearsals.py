@@ -6,7 +6,7 @@ from typing import Any
 
 from broker.core.network import Link
 from broker.core.units import US_PER_S
-from broker.desk.admission.admit import Ask
+from broker.desk.admission.ask import Ask
 from broker.desk.ground.batch import LockedCalendars
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.replica import Replica

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from broker.desk.admission.admit import Admit, Quote
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.batch import Batch, LockedCalendars, NotLocked
 from broker.desk.ground.command import Unkeyed
 from broker.desk.ground.problems import Problem

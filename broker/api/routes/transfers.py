@@ -35,8 +35,10 @@ from broker.api.schemas import (
 from broker.api.transfer_fields import read_patch
 from broker.core.transfer import Action, State
 from broker.core.units import format_time
-from broker.desk.admission.admit import Admit, Ask, Quote, find_asked_links
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask, find_asked_links
 from broker.desk.admission.preemption import AdmitByPreemption
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.command import Command
 from broker.desk.ground.problems import Problem
 from broker.desk.lifecycle.modify import Change, OneTransfer, Pause, Resume

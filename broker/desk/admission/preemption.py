@@ -14,7 +14,8 @@ from broker.core.request import Request
 from broker.core.segments import Segment
 from broker.core.transfer import Action, State
 from broker.core.units import FOREVER_US, format_time
-from broker.desk.admission.admit import Admit, Ask, find_asked_links, make_request, resolve_ask
+from broker.desk.admission.admit import Admit
+from broker.desk.admission.ask import Ask, find_asked_links, make_request, resolve_ask
 from broker.desk.chains.overrun import can_move
 from broker.desk.ground.batch import Batch, summarise
 from broker.desk.ground.limits import refuse_plan

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from broker.core.calendar import Step
 from broker.core.capacity import rises
-from broker.desk.admission.admit import Quote
+from broker.desk.admission.quote import Quote
 from broker.desk.ground.batch import NO_ANSWERS, Answers, Batch, Doubted, Heavy, NotLocked, find_holders
 from broker.desk.ground.command import Alone, Command, Foreseen, Preview, list_moved
 from broker.desk.ground.policy import Policy
