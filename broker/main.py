@@ -37,6 +37,7 @@ from broker.api.routes import (
     planners,
     schedule,
     session,
+    submissions,
     system,
     tokens,
     topology,
@@ -89,6 +90,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
     app.add_middleware(Arrival, clock=clock)
     for module in (
         overview,
+        submissions,
         transfers,
         jobs,
         links,

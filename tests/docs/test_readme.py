@@ -35,7 +35,7 @@ def test_the_request_path_names_files_in_their_order() -> None:
 def test_the_request_path_is_the_one_that_the_code_takes() -> None:
     """Each named Python file calls into the next: by import, so a path that was refactored away shows."""
     imports = {
-        "broker/api/routes/transfers.py": "broker.desk.admission.admit",
+        "broker/api/routes/submissions.py": "broker.desk.admission.admit",
         "broker/desk/service/desk.py": "broker.store import bookings",
         "broker/desk/ground/replica.py": "broker.core.calendar",
         "broker/desk/admission/admit.py": "broker.desk.planning.plan",

@@ -15,7 +15,7 @@ from broker.api.context import Broker, BrokerDependency, ExpectedRevision, Opera
 from broker.api.contract.parts import BINARY, CREATED, TAGGED, TEXT
 from broker.api.job_schemas import JobOut, JobPage, NetworkBody, PlanBody, SimulationBody
 from broker.api.network_answers import link_of
-from broker.api.routes.transfers import IdempotencyKey
+from broker.api.routes.submissions import IdempotencyKey
 from broker.api.routing import make_router
 from broker.core.link_document import document_of
 from broker.core.network import Link, Network
