@@ -28,6 +28,10 @@ def test_a_recipe_names_what_is_there(recipe: str) -> None:
     assert re.search(r"^Shown by .*`(tests|agents|broker)/", RECIPES[recipe], re.M), f"no test shows {recipe!r}"
 
 
+def test_the_five_recipes() -> None:
+    assert list(RECIPES) == ["Add a planner", "Add a REST field", "Add a report kind", "Add a mechanism", "Add a dashboard column"]
+
+
 def test_its_commands_are_targets_of_the_makefile() -> None:
     asked = set(re.findall(r"\bmake ([a-z-]+)", PAGE))
     assert asked >= {"build", "test", "check", "quick"}

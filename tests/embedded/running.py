@@ -61,7 +61,7 @@ class Up:
         def announced() -> bool:
             assert self.process
             assert self.process.poll() is None, self.said()
-            return "ready after" in self.said()  # a bwb.json may still be there from one that was killed
+            return "admin token:" in self.said()  # a bwb.json may still be there from one that was killed
 
         until(announced, within_s, self.said)
         return self
