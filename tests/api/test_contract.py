@@ -33,7 +33,7 @@ from tests.service import SECRET, Clock, Service, checked
 
 STREAMS = ("/v1/events", "/v1/agents/{host}/stream")  # they never end
 AGENT = "/v1/agents/{host}/"
-CASES = max(40 * EFFORT_PERCENT // 100, 20)  # of each operation
+CASES = max(40 * EFFORT_PERCENT // 100, 12)  # of each operation
 JUDGED = (
     "not_a_server_error",
     "status_code_conformance",
