@@ -15,7 +15,7 @@ _AT_A_TIME_S = 0.004
 _MAX_ERRORS = 20  # of which the caller hears; nobody reads more, and each costs more than a good item
 
 
-async def validated(given: Sequence[Any]) -> list[TransferRequest]:
+async def validate(given: Sequence[Any]) -> list[TransferRequest]:
     """Raises RequestValidationError with the first mistakes."""
     items: list[TransferRequest] = []
     errors: list[Any] = []

@@ -180,7 +180,7 @@ class Feed:
     async def run(self) -> None:
         """Read new events and tell them, until cancelled."""
         away = True
-        async for topics in self._wakeups.announced():
+        async for topics in self._wakeups.announcements():
             if self._position is None or (topics and EVENTS not in topics):
                 continue
             try:

@@ -64,7 +64,7 @@ class Revisions:
 
     async def run(self) -> None:
         """Read revisions that have changed and tell them, until cancelled."""
-        async for topics in self._wakeups.announced():
+        async for topics in self._wakeups.announcements():
             concerned = [host for host in self._agents if not topics or host_topic(host) in topics]
             if not concerned:
                 continue

@@ -15,10 +15,10 @@ From = Annotated[Time | None, Query(alias="from", description="default: now")]
 To = Annotated[Time | None, Query(alias="to", description="default: 24 h later")]
 
 
-def span(begin: int | None, end: int | None, now_us: int, least_us: int = 1) -> tuple[int, int]:
-    """[begin, end) of at least `least_us`. Raises Problem naming what makes it shorter."""
+def span(begin: int | None, end: int | None, now_us: int, min_us: int = 1) -> tuple[int, int]:
+    """[begin, end) of at least `min_us`. Raises Problem naming what makes it shorter."""
     begin_us = now_us if begin is None else begin
     end_us = min(begin_us + DEFAULT_SPAN_US, MAX_TIME_US) if end is None else end
-    if end_us - begin_us < least_us:
-        raise Problem.of_field("from" if end is None else "to", f"less than {least_us} us lie between `from` and `to`")
+    if end_us - begin_us < min_us:
+        raise Problem.of_field("from" if end is None else "to", f"less than {min_us} us lie between `from` and `to`")
     return begin_us, end_us

@@ -53,7 +53,7 @@ class Wakeups:
             with contextlib.suppress(asyncio.QueueFull):
                 self._outbox.put_nowait(orjson.dumps(topics))
 
-    async def announced(self) -> AsyncIterator[frozenset[str]]:
+    async def announcements(self) -> AsyncIterator[frozenset[str]]:
         """The topics that were announced since the last turn, as they come; ends when the process closes.
 
         Empty: look at everything. So at first, and every `poll_s` seconds, for a wake-up may get lost.

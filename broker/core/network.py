@@ -145,16 +145,16 @@ class Network:
         gone = frozenset(name for name, ids in usable.items() if not ids) if without else without
         return fan_out(self._paths.shortest(source, target, k, gone), usable, k)
 
-    def below(self, least_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
-        """Ids of the links that carry `least_bps` at no instant of [begin, end), which is not empty: they are down, or too small.
+    def below(self, min_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
+        """Ids of the links that carry `min_bps` at no instant of [begin, end), which is not empty: they are down, or too small.
 
         At once when no link ever carries less.
         """
         found = []
         for lowest, name in self._lowest:
-            if lowest >= least_bps:
+            if lowest >= min_bps:
                 break
-            if self._most(name, begin_us, end_us) < least_bps:
+            if self._max_within(name, begin_us, end_us) < min_bps:
                 found.append(name)
         return frozenset(found)
 
@@ -185,18 +185,18 @@ class Network:
             lcm(*(link.slot_us for link in links)),
         )
 
-    def returns_us(self, link_id: str, least_bps: int, after_us: int) -> int:
-        """The first instant after `after_us` at which a step of the link begins that carries `least_bps`; FOREVER_US when there is none."""
+    def returns_us(self, link_id: str, min_bps: int, after_us: int) -> int:
+        """The first instant after `after_us` at which a step of the link begins that carries `min_bps`; FOREVER_US when there is none."""
         begins, rates = self._capacities[link_id]
         first = int(np.searchsorted(begins, after_us, "right"))
-        enough = rates[first:] >= least_bps
+        enough = rates[first:] >= min_bps
         return int(begins[first + int(enough.argmax())]) if enough.any() else FOREVER_US
 
-    def most_from(self, link_id: str, begin_us: int) -> int:
+    def max_from(self, link_id: str, begin_us: int) -> int:
         """The most that the link carries at `begin_us` or later."""
-        return self._most(link_id, begin_us, FOREVER_US)
+        return self._max_within(link_id, begin_us, FOREVER_US)
 
-    def _most(self, link_id: str, begin_us: int, end_us: int) -> int:
+    def _max_within(self, link_id: str, begin_us: int, end_us: int) -> int:
         """The most that the link carries at an instant of [begin, end); 0 when the interval is empty."""
         begins, rates = self._capacities[link_id]
         first = max(int(np.searchsorted(begins, begin_us, "right")) - 1, 0)

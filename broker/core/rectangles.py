@@ -99,7 +99,7 @@ def longest_constant(
 
 
 @compiled
-def most_constant(
+def max_constant(
     times: Int64Array,
     free: Int64Array,
     n: int,
@@ -109,9 +109,9 @@ def most_constant(
     rate_min: int,
     channel: int,
     slot: int,
-    most_bits: int,
+    max_bits: int,
 ) -> int:
-    """Whole bits, at most `most_bits`, that one rate can carry from `begin` on, stopping when it likes until `end`. Both ends on slots."""
+    """Whole bits, at most `max_bits`, that one rate can carry from `begin` on, stopping when it likes until `end`. Both ends on slots."""
     most = 0
     i = index_at(times, n, begin)
     rate = min(free[i], rate_max) // channel * channel
@@ -121,8 +121,8 @@ def most_constant(
             i += 1
         stop = end if i >= n or times[i] >= end else times[i] // slot * slot
         if stop > begin:
-            if time_needed(most_bits, 0, rate) <= stop - begin:
-                return most_bits
+            if time_needed(max_bits, 0, rate) <= stop - begin:
+                return max_bits
             most = max(most, volume_in(rate, stop - begin)[0])
         if i >= n or times[i] >= end:
             break
@@ -144,7 +144,7 @@ def rate_needed(bits: int, duration: int) -> int:
 
 
 @compiled
-def least_height(rates: Int64Array, bits: int, least: int, channel: int) -> int:
+def min_height(rates: Int64Array, bits: int, least: int, channel: int) -> int:
     """The least rate, a multiple of `channel` and at least `least`, that is free for as long as `bits` take at it; -1 when none is.
 
     `rates`: rows (begin, end, rate) without gaps, rates in whole channels. A rate that will do fits into a rectangle that cannot be made

@@ -60,7 +60,7 @@ def earliest_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> li
     return [*rows, (begin, begin + round_up(-(-rest // rate), slot), rate)]
 
 
-def most_in_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> int:
+def max_in_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> int:
     """Whole bits, at most `bits`, that can be carried within the limits."""
     _, rest, done = _best_rows(rates, bits, limits, slot)
     return bits if done else bits - -(-rest // US_PER_S)
@@ -167,7 +167,7 @@ def _earliest(
     layers = carried.shape[1] - 1
     before = layers if unlimited else layers - 1
     per_bit = _MILLION // unit
-    most, most_first, most_last, most_rate = 0, 0, 0, 0
+    most, best_first, best_last, best_rate = 0, 0, 0, 0
     for j in range(len(levels)):
         for k in range(1, layers + 1):
             carried[j + 1, k] = carried[j, k]
@@ -189,7 +189,7 @@ def _earliest(
             bits, microbits = volume_in(rate, duration)
             volume = bits * per_bit + microbits // unit
             if carried[i, before] + volume > most:
-                most, most_first, most_last, most_rate = carried[i, before] + volume, i, j + 1, rate
+                most, best_first, best_last, best_rate = carried[i, before] + volume, i, j + 1, rate
             if duration < shortest:
                 continue
             if unlimited:
@@ -203,7 +203,7 @@ def _earliest(
                         source[j + 1, k] = i + 1
         if finish_first >= 0:
             return True, finish_first, j + 1, finish_rate
-    return False, most_first, most_last, most_rate
+    return False, best_first, best_last, best_rate
 
 
 @compiled

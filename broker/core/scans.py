@@ -328,9 +328,9 @@ def volume_between(
     rate_min: int,
     channel: int,
     slot: int,
-    most_bits: int,
+    max_bits: int,
 ) -> int:
-    """Whole bits that the same stretches as in `varying_bandwidth` carry on [start, end), but no more than `most_bits`."""
+    """Whole bits that the same stretches as in `varying_bandwidth` carry on [start, end), but no more than `max_bits`."""
     instant = -(-start // slot) * slot
     end = end // slot * slot
     i = index_at(times, n, instant)
@@ -340,16 +340,16 @@ def volume_between(
         stop = min(stop, end)
         rate = min(level, rate_max) // channel * channel
         if rate > 0 and rate >= rate_min:
-            if time_needed(most_bits - bits, 0, rate) <= stop - instant:
-                return most_bits
+            if time_needed(max_bits - bits, 0, rate) <= stop - instant:
+                return max_bits
             more_bits, more_microbits = volume_in(rate, stop - instant)
             bits += more_bits
             microbits += more_microbits
             if microbits >= _MILLION:
                 microbits -= _MILLION
                 bits += 1
-            if bits >= most_bits:
-                return most_bits
+            if bits >= max_bits:
+                return max_bits
         instant = stop
     return bits
 

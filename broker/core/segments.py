@@ -23,7 +23,7 @@ class Segment(NamedTuple):
         return self.rate_bps * (self.end_us - self.begin_us)
 
 
-def coalesced(segments: Iterable[Segment]) -> tuple[Segment, ...]:
+def coalesce(segments: Iterable[Segment]) -> tuple[Segment, ...]:
     """The same rates in as few rows as possible: rows of one path that touch, with equal rate, become one. Ordered by begin, then path."""
     rows: list[Segment] = []
     last: dict[tuple[str, ...], int] = {}  # index in `rows` of the newest row of each path

@@ -51,7 +51,7 @@ class Home:
     # -- one `bwb up` at a time ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """The kernel drops the lock with its holder, so that a killed `bwb up` never blocks the next one."""
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

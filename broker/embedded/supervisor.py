@@ -27,7 +27,7 @@ _ONE_CTRL_C_S = 0.3  # `timeout` and some shells signal the process and then its
 def up(state_dir: Path, host: str, port: int, report: Callable[[str], None]) -> int:
     """Run the broker until it is told to stop; the exit code. Raises UpError when it cannot start."""
     home = Home(state_dir)
-    with home.locked():
+    with home.lock():
         home.withdraw()  # of one that was killed
         sockets = home.sockets()
         orphans.end(home, sockets, report)

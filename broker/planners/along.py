@@ -11,7 +11,7 @@ import numpy as np
 from broker.core import rectangles, scans
 from broker.core.plan import Plan
 from broker.core.profile import Profiles, profile_between, profiles
-from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
+from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, max_in_rows
 from broker.core.request import Options, Request
 from broker.core.scans import Int64Array
 from broker.core.segments import Rows, Segment
@@ -169,7 +169,7 @@ def max_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limit
     if limits is None or not bits:
         return int(bits)
     begin, end = round_up(begin_us, task.slot), round_down(end_us, task.slot)
-    return most_in_rows(read_rates(task, calendars, begin, end, task.rate_min), task.bits, limits, task.slot)
+    return max_in_rows(read_rates(task, calendars, begin, end, task.rate_min), task.bits, limits, task.slot)
 
 
 def read_rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:

@@ -56,7 +56,7 @@ class Fbls:
             return 0
         return max(min(request.volume_bytes, _longest_run(task, request.not_before_us, calendars)) for task in tasks)
 
-    def least_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
+    def min_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
         """The smallest `rate_max_bps` with which a volume would be taken, all else being the same; not monotone, it may be above or below.
 
         None as well where it lies beyond `MAX_STRETCHES` rates of links.
@@ -69,7 +69,7 @@ class Fbls:
             found = [
                 rate
                 for task in ([] if isinstance(tasks, Refusal) else tasks)
-                if (rate := _least_rate_on(task, request.not_before_us, first, calendars)) is not None and rate <= last
+                if (rate := _min_rate_on(task, request.not_before_us, first, calendars)) is not None and rate <= last
             ]
             if found:
                 return min(found)
@@ -134,13 +134,13 @@ def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
     return volume_of(task.rate_max, int(run))
 
 
-def _least_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calendars) -> int | None:
+def _min_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calendars) -> int | None:
     """The least Rmax from `first_bps` on that will do on one path; what is booked is Rmax in whole channels."""
     begin, end = round_up(begin_us, task.slot), round_down(task.deadline_us, task.slot)
     if begin >= end:
         return None
     least = max(round_down(first_bps, task.channel), round_up(task.rate_min, task.channel), task.channel)
-    rate = rectangles.least_height(along.read_rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
+    rate = rectangles.min_height(along.read_rates(task, calendars, begin, end, 0), task.bits, least, task.channel)
     return None if rate < 0 else max(int(rate), first_bps)
 
 

@@ -117,7 +117,7 @@ class _Asked:
         if request.rate_max_bps is None or request.volume_bytes is None:
             return None
         if isinstance(self._planner, Fbls):
-            return self._planner.least_rate(request, self._network, self._calendars)
+            return self._planner.min_rate(request, self._network, self._calendars)
         if self._plan(rate_max_bps=None) is None:
             return None
         highest = MAX_RATE_BPS if request.options.split else self._network.rates[-1]

@@ -110,10 +110,10 @@ class Task(NamedTuple):
     duration_us: int = 0  # class 2: the holding time in whole slots
 
 
-def candidates(request: Request, network: Network, least_bps: int = 1) -> list[Task] | Refusal:
+def candidates(request: Request, network: Network, min_bps: int = 1) -> list[Task] | Refusal:
     """The paths that a planner may choose from, the shortest first, or why there is none. Takes both classes of requests.
 
-    `least_bps` is the rate below which the planner cannot use a path (`rate_min_bps` counts anyway): links that carry less throughout
+    `min_bps` is the rate below which the planner cannot use a path (`rate_min_bps` counts anyway): links that carry less throughout
     the request's window are gone around. So are those that carry less for the time being, in further candidates: otherwise a link that
     comes back next week would hide the longer path that is free today.
     """
@@ -127,7 +127,7 @@ def candidates(request: Request, network: Network, least_bps: int = 1) -> list[T
             return refusal
         routes: Sequence[Route] = (network.along(options.path),)
     else:
-        least = max(least_bps, request.rate_min_bps or 1)
+        least = max(min_bps, request.rate_min_bps or 1)
         routes = candidate_routes(request, network, least)
         if not routes:
             return _nothing_carries(request, network, least)
@@ -142,9 +142,9 @@ def candidates(request: Request, network: Network, least_bps: int = 1) -> list[T
     return found if found or refusal is None else refusal
 
 
-def next_lower_rate(network: Network, least_bps: int) -> int:
-    """The candidates for `least_bps` are those for every rate down to one above this: between them no link comes or goes. 0: down to 1."""
-    index = bisect_left(network.rates, least_bps)
+def next_lower_rate(network: Network, min_bps: int) -> int:
+    """The candidates for `min_bps` are those for every rate down to one above this: between them no link comes or goes. 0: down to 1."""
+    index = bisect_left(network.rates, min_bps)
     return max(network.rates[index - 1], 0) if index else 0
 
 
@@ -156,14 +156,14 @@ def task(request: Request, network: Network) -> Task | Refusal:
     return found if isinstance(found, Refusal) else found[0]
 
 
-def candidate_routes(request: Request, network: Network, least_bps: int) -> Sequence[Route]:
+def candidate_routes(request: Request, network: Network, min_bps: int) -> Sequence[Route]:
     """The paths of `candidates` when none was asked for. Whoever books locks their links."""
     options, begin = request.options, request.not_before_us
-    down = network.below(least_bps, begin, begin + 1)
+    down = network.below(min_bps, begin, begin + 1)
     if not down:
         return network.routes(request.source, request.destination, options.paths)
     end = MAX_TIME_US if request.deadline_us is None else request.deadline_us
-    returns = {link_id: network.returns_us(link_id, least_bps, begin) for link_id in down}
+    returns = {link_id: network.returns_us(link_id, min_bps, begin) for link_id in down}
     instants = sorted({instant for instant in returns.values() if instant < end})[: _MAX_RETURNS - 1]
     routes: dict[Route, None] = {}
     # The whole window first: its paths are the shortest. Then the window up to each return, the latest first.
@@ -215,7 +215,7 @@ def _broken_path(path: tuple[str, ...], request: Request, network: Network) -> R
     return None
 
 
-def _nothing_carries(request: Request, network: Network, least_bps: int) -> Refusal:
+def _nothing_carries(request: Request, network: Network, min_bps: int) -> Refusal:
     """No path is left: there is none at all, none can ever carry the rate, or none does in this window."""
     route = network.route(request.source, request.destination)
     if route is None:
@@ -224,6 +224,6 @@ def _nothing_carries(request: Request, network: Network, least_bps: int) -> Refu
     if isinstance(never, Refusal):
         return never
     until = "" if request.deadline_us is None else f" and the deadline {format_time(request.deadline_us)}"
-    detail = f"no path from {request.source!r} to {request.destination!r} carries {least_bps} bit/s"
+    detail = f"no path from {request.source!r} to {request.destination!r} carries {min_bps} bit/s"
     field = "rate_min_bps" if request.rate_min_bps else "not_before" if request.deadline_us is None else "deadline"
     return Refusal("infeasible", f"{detail} at any time after {format_time(request.not_before_us)}{until}", field)

@@ -62,7 +62,7 @@ class Spaghetti:
             asked = replace(request, volume_bytes=volume)
             lower = next_lower_rate(network, max(even_rate(asked), request.rate_min_bps or 1))
             smallest = 0 if lower < (request.rate_min_bps or 1) else volume_of(lower, window) + 1
-            most = _most(asked, network, calendars)
+            most = _max_within(asked, network, calendars)
             if most >= smallest:
                 return most
             volume = smallest - 1
@@ -76,7 +76,7 @@ def even_rate(request: Request) -> int:
     return -(-request.volume_bytes * MICROBITS_PER_BYTE // (request.deadline_us - request.not_before_us))
 
 
-def _most(request: Request, network: Network, calendars: Calendars) -> int:
+def _max_within(request: Request, network: Network, calendars: Calendars) -> int:
     """Bytes, at most those asked for, that one rate carries over the candidates of just this volume."""
     tasks = candidates(request, network, even_rate(request))
     most = 0
@@ -84,7 +84,7 @@ def _most(request: Request, network: Network, calendars: Calendars) -> int:
         begin, end = round_up(request.not_before_us, task.slot), round_down(task.deadline_us, task.slot)
         if begin < end:
             profile = profile_between(task.path, calendars, begin, end)
-            bits = rectangles.most_constant(
+            bits = rectangles.max_constant(
                 profile.times, profile.free, profile.n, begin, end, task.rate_max, task.rate_min, task.channel, task.slot, task.bits
             )
             most = max(most, bits * US_PER_S // MICROBITS_PER_BYTE)

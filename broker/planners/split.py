@@ -24,7 +24,7 @@ from broker.core.plan import Plan, Refusal
 from broker.core.profile import profiles_of_groups
 from broker.core.request import Request
 from broker.core.scans import Int64Array
-from broker.core.segments import Rows, Segment, coalesced, total_rates
+from broker.core.segments import Rows, Segment, coalesce, total_rates
 from broker.core.side_by_side import rates_side_by_side
 from broker.core.units import FOREVER_US, MAX_RATE_BPS, US_PER_S, round_down, round_up
 from broker.planners.along import limits_of
@@ -151,7 +151,7 @@ def _plan(paths: _Paths, rows: list[list[int]]) -> Plan:
         for rate, task in zip(rates, paths.tasks, strict=True)
         if rate
     )
-    return Plan(coalesced(segments))
+    return Plan(coalesce(segments))
 
 
 def _programmed(plan: Plan) -> Iterator[Rows]:

@@ -9,7 +9,7 @@ from math import ceil
 import numpy as np
 
 from broker.core.network import Network
-from broker.core.segments import coalesced
+from broker.core.segments import coalesce
 from broker.core.units import US_PER_S
 from broker.simulate.distributions import Float64Array
 from broker.simulate.outcome import Outcome
@@ -116,7 +116,7 @@ def measure(outcome: Outcome, workload: Workload, against: Frame) -> Measures:
     """What one outcome is worth on this workload: delays, shares of links, refusals."""
     fates = list(zip(workload.arrivals, outcome.finishes_us, strict=True))
     admitted = [(arrival, finish) for arrival, finish in fates if finish is not None]
-    rows = [len(coalesced(plan.segments)) for plan in outcome.plans]
+    rows = [len(coalesce(plan.segments)) for plan in outcome.plans]
     window = np.array([against.begin_us, against.window_us], np.float64)
     edges = np.linspace(against.begin_us, against.horizon_us, against.points + 1)
     return Measures(

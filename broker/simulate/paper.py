@@ -18,7 +18,7 @@ from broker.simulate.packets import delays_s
 from broker.simulate.single_link import fbls_finishes, vbls_finishes
 from broker.simulate.specification import PAPER_SIZES
 from broker.simulate.student import mean_with_interval
-from broker.simulate.workload import Stream, chosen, poisson_arrivals, uniform
+from broker.simulate.workload import Stream, choose, poisson_arrivals, uniform
 
 CHANNEL_BPS = 10_000_000_000
 LINK_BPS = 100 * CHANNEL_BPS
@@ -69,7 +69,7 @@ def draw_files(point: Point) -> Files:
     """The files of one point, drawn from its seed."""
     per_s = point.load * LINK_BPS / 8 / PAPER_SIZES.mean_bytes
     sizes = PAPER_SIZES.at(uniform(point.seed, Stream.SIZES, point.requests))
-    classes = chosen(uniform(point.seed, Stream.RATES, point.requests), WEIGHTS)
+    classes = choose(uniform(point.seed, Stream.RATES, point.requests), WEIGHTS)
     arrivals = poisson_arrivals(point.seed, point.requests, per_s)
     return Files(arrivals, sizes * 8, np.array(CLASSES, np.int64)[classes])
 

@@ -65,7 +65,7 @@ def poisson_arrivals(seed: int, count: int, per_s: float) -> Int64Array:
     return np.rint(np.cumsum(between) * US_PER_S).astype(np.int64)
 
 
-def chosen(uniforms: Float64Array, weights: Sequence[float]) -> Int64Array:
+def choose(uniforms: Float64Array, weights: Sequence[float]) -> Int64Array:
     """For each number the index of the weight under which it falls."""
     shares = np.cumsum(np.array(weights, np.float64))
     # Never an entry of weight 0, even where rounding makes the last share a little less than 1.
@@ -79,8 +79,8 @@ def draw(specification: Specification, network: Network) -> Workload:
     pairs = _pairs(spec, network)
     routes = {(pair.source, pair.destination): _route(pair.source, pair.destination, network) for pair in pairs}
     entries = spec.trace[:count] or _poisson(spec, _busiest(pairs, routes, network))
-    ends = chosen(uniform(seed, Stream.PAIRS, count), [pair.weight for pair in pairs]) if pairs else np.zeros(count, np.int64)
-    rates = chosen(uniform(seed, Stream.RATES, count), [rate.weight for rate in spec.rates])
+    ends = choose(uniform(seed, Stream.PAIRS, count), [pair.weight for pair in pairs]) if pairs else np.zeros(count, np.int64)
+    rates = choose(uniform(seed, Stream.RATES, count), [rate.weight for rate in spec.rates])
     factors = _drawn(spec.deadlines, seed, Stream.DEADLINES, Stream.FACTORS, count)
     leads = _drawn(spec.leads, seed, Stream.ADVANCE, Stream.LEADS, count)
     arrivals = []

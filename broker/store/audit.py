@@ -108,12 +108,12 @@ _HOLDING = (
     FROM changes GROUP BY id, present, at_us
 ), spans AS (
     SELECT id, sum(until_us - at_us) FILTER (WHERE rate_bps > 0) AS held_us,
-        min(at_us) FILTER (WHERE present AND rate_bps <= 0) AS gap_us, min(rate_bps) FILTER (WHERE present) AS least_bps
+        min(at_us) FILTER (WHERE present AND rate_bps <= 0) AS gap_us, min(rate_bps) FILTER (WHERE present) AS min_bps
     FROM levels WHERE until_us IS NOT NULL GROUP BY id
 )
-SELECT t.id AS transfer, t.duration_us, s.held_us, s.gap_us, s.least_bps, t.rate_min_bps FROM live t LEFT JOIN spans s ON s.id = t.id
+SELECT t.id AS transfer, t.duration_us, s.held_us, s.gap_us, s.min_bps, t.rate_min_bps FROM live t LEFT JOIN spans s ON s.id = t.id
 WHERE t.duration_us IS NOT NULL AND NOT t.paused
-    AND (s.held_us IS NULL OR s.held_us < t.duration_us OR s.gap_us IS NOT NULL OR s.least_bps < t.rate_min_bps)
+    AND (s.held_us IS NULL OR s.held_us < t.duration_us OR s.gap_us IS NOT NULL OR s.min_bps < t.rate_min_bps)
 LIMIT 50
 """
 )

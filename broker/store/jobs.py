@@ -220,16 +220,16 @@ _STALE = text("""
 
 
 async def revive(
-    connection: AsyncConnection, now_us: int, lost_us: int, most_attempts: int, error: Callable[[Job], Json]
+    connection: AsyncConnection, now_us: int, lost_us: int, max_attempts: int, error: Callable[[Job], Json]
 ) -> list[str]:
-    """Queue those again whose worker has fallen silent; after `most_attempts` they have failed, with `error`. Returns their ids."""
+    """Queue those again whose worker has fallen silent; after `max_attempts` they have failed, with `error`. Returns their ids."""
     ids = list((await connection.execute(_STALE, {"before": now_us - lost_us})).scalars())
     for job_id in ids:
         job = await get(connection, job_id)
         assert job is not None
         if job.cancel:
             await finish(connection, job, now_us, JobState.CANCELED)
-        elif job.attempts >= most_attempts:
+        elif job.attempts >= max_attempts:
             await finish(connection, job, now_us, JobState.FAILED, error=error(job))
         else:
             await give_back(connection, job, now_us, "its worker fell silent; waiting for another", forgiven=False)

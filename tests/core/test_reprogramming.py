@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.core import reprogramming
-from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, most_in_rows
+from broker.core.reprogramming import Limits, earliest_rows, fullest_rows, max_in_rows
 from tests.core.every_cut import by_trying, fillings
 from tests.core.grid import cases
 
@@ -62,12 +62,12 @@ def test_the_finish_is_the_earliest_of_all_plans(
     assert (None if rows is None else (rows[-1][1] - begin) // slot) == finish
     if rows is None:
         # The most that fits carries no bit more, and is itself through in time.
-        bits = most_in_rows(rates, need * slot, kept, slot)
+        bits = max_in_rows(rates, need * slot, kept, slot)
         assert bits < need * slot
         assert bits == 0 or earliest_rows(rates, bits, kept, slot) is not None
         assert earliest_rows(rates, bits + 1, kept, slot) is None
         return
-    assert most_in_rows(rates, need * slot, kept, slot) == need * slot
+    assert max_in_rows(rates, need * slot, kept, slot) == need * slot
     assert are_kept(rows, kept)
     for first, last, rate in rows:
         assert rate <= min(levels[(first - begin) // slot : -(-(last - begin) // slot)]) * MEGA

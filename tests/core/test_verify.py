@@ -15,7 +15,7 @@ from broker.core.calendar import DISTANT_PAST_US, Calendar
 from broker.core.network import Link
 from broker.core.plan import Plan, PlanRejected, verify
 from broker.core.request import Request
-from broker.core.segments import Segment, coalesced
+from broker.core.segments import Segment, coalesce
 from broker.planners.vbls import Vbls
 from tests.core.grid import GridLink, Scenario, cases, plan_is_right, plannable
 
@@ -222,7 +222,7 @@ def test_coalesced_rows_say_the_same_in_fewest_rows(begin: int, pieces: list[tup
         begin += gap
         rows.append(Segment(begin, begin + length, rate, path))
         begin += length
-    few = coalesced(rows)
+    few = coalesce(rows)
 
     def moments(segments: Sequence[Segment]) -> list[tuple[int, int, tuple[str, ...]]]:
         return [(t, s.rate_bps, s.path) for s in segments for t in range(s.begin_us, s.end_us)]

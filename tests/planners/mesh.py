@@ -40,12 +40,12 @@ class Mesh:
     def calendars(self) -> dict[str, Calendar]:
         return {link.id: link.calendar() for link, _ in self.links}
 
-    def paths(self, least_bps: int = 1) -> list[tuple[GridLink, ...]]:
+    def paths(self, min_bps: int = 1) -> list[tuple[GridLink, ...]]:
         """The loop-free paths that a planner may choose from, in order, as many as the request allows (tests/core/test_paths.py).
 
-        Over links that reach `least_bps` and the request's `rate_min_bps` at all: the others are gone around.
+        Over links that reach `min_bps` and the request's `rate_min_bps` at all: the others are gone around.
         """
-        least = max(least_bps, self.request.rate_min_bps or 1)
+        least = max(min_bps, self.request.rate_min_bps or 1)
         links = {link.id: link for link, _ in self.links}
         small = frozenset(name for name, link in links.items() if max(int(link.levels.max()), 1) < least)
         routes = self.network.routes("S", "D", self.request.options.paths, small)
@@ -56,8 +56,8 @@ class Mesh:
         alone = replace(self.request, source="N0", destination=f"N{len(path)}", options=replace(self.request.options, paths=1))
         return Scenario(path, alone)
 
-    def scenarios(self, least_bps: int = 1) -> list[Scenario]:
-        return [self.on(path) for path in self.paths(least_bps)]
+    def scenarios(self, min_bps: int = 1) -> list[Scenario]:
+        return [self.on(path) for path in self.paths(min_bps)]
 
     def asking(self, **changes: object) -> "Mesh":
         return Mesh(self.links, replace(self.request, **changes))  # type: ignore[arg-type]

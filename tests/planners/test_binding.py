@@ -45,15 +45,15 @@ def test_the_interval_is_where_most_is_missing_and_the_link_carries_least_in_it(
     assert request.deadline_us is not None
     end = request.deadline_us // slot * slot
     ceiling = min(int(link.levels.max()) for link in scenario.links)
-    most_rate = min(request.rate_max_bps or ceiling, ceiling) // scenario.channel * scenario.channel
-    if most_rate < (request.rate_min_bps or 1):
+    best_rate = min(request.rate_max_bps or ceiling, ceiling) // scenario.channel * scenario.channel
+    if best_rate < (request.rate_min_bps or 1):
         return  # no rate fits: any interval will do
     expected = {(request.not_before_us, request.deadline_us)}
     if end > scenario.first_slot:
         rates = scenario.usable(scenario.slots(end)).tolist()
         least = max(request.rate_min_bps or 1, 1)
         even = least if request.volume_bytes is None else -(-request.volume_bytes * MICROBITS_PER_BYTE // after)
-        for asked in (min(max(even, least), most_rate), most_rate):
+        for asked in (min(max(even, least), best_rate), best_rate):
             most, intervals = shortfall(rates, asked)
             if most > 0:
                 expected = {(scenario.first_slot + a * slot, scenario.first_slot + b * slot) for a, b in intervals}
@@ -63,7 +63,7 @@ def test_the_interval_is_where_most_is_missing_and_the_link_carries_least_in_it(
     def room(link_id: str) -> int:
         link = next(link for link in scenario.links if link.id == link_id)
         alone = replace(
-            request, destination="N1", volume_bytes=1, duration_us=None, rate_max_bps=most_rate, not_before_us=found.begin_us
+            request, destination="N1", volume_bytes=1, duration_us=None, rate_max_bps=best_rate, not_before_us=found.begin_us
         )
         return Scenario((link,), alone).most_bytes(found.end_us)
 

@@ -15,7 +15,7 @@ from broker.core.calendar import DISTANT_PAST_US, Calendar, Step
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, Refusal, verify
 from broker.core.request import Options, Request
-from broker.core.segments import coalesced
+from broker.core.segments import coalesce
 from broker.core.units import MAX_RATE_BPS, MAX_TIME_US, MAX_VOLUME_BYTES
 from broker.planners import along
 from broker.planners.vbls import Vbls
@@ -55,7 +55,7 @@ def test_finish_is_the_earliest_possible(scenario: Scenario, first_cut: int) -> 
     assert plan.finish_us == finish
     assert plan_is_right(scenario, plan)
     few = PLANNER.plan(scenario.request, scenario.network, scenario.calendars, fewest_rows=True)
-    assert few == Plan(coalesced(plan.segments))
+    assert few == Plan(coalesce(plan.segments))
 
 
 @cases(60)

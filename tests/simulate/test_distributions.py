@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.core.units import MAX_VOLUME_BYTES
 from broker.simulate.distributions import Exponential, Fixed, Pareto, Sizes
 from broker.simulate.specification import PAPER_SIZES
-from broker.simulate.workload import Stream, chosen, poisson_arrivals, uniform
+from broker.simulate.workload import Stream, choose, poisson_arrivals, uniform
 from tests.core.grid import cases
 
 BIG = 10**9  # sizes of which rounding to bytes is nothing
@@ -81,7 +81,7 @@ def test_drawn_from_seeds(seed: int) -> None:
     between = np.diff(poisson_arrivals(seed, count, 50.0)) / 1e6
     assert between.mean() == pytest.approx(0.02, rel=5 / np.sqrt(count))
     assert between.std() == pytest.approx(0.02, rel=0.02)
-    shares = np.bincount(chosen(uniform(seed, Stream.RATES, count), [0.3, 0.3, 0.4])) / count
+    shares = np.bincount(choose(uniform(seed, Stream.RATES, count), [0.3, 0.3, 0.4])) / count
     assert shares.tolist() == pytest.approx([0.3, 0.3, 0.4], abs=5 * 0.5 / np.sqrt(count))
 
 
@@ -93,5 +93,5 @@ def test_streams_differ_and_seeds_repeat() -> None:
 
 def test_weights_of_zero_are_never_chosen() -> None:
     edge = np.array([0.0, 0.5, np.nextafter(1, 0)])
-    assert chosen(edge, [0, 1, 0]).tolist() == [1, 1, 1]
-    assert chosen(edge, [1, 0, 1, 0]).tolist() == [0, 2, 2]
+    assert choose(edge, [0, 1, 0]).tolist() == [1, 1, 1]
+    assert choose(edge, [1, 0, 1, 0]).tolist() == [0, 2, 2]

@@ -121,7 +121,7 @@ async def load(
         begin_us, steps = max(at, now_us), 1
         end_us = begin_us + 1
     else:
-        begin_us, end_us = span(max(begin or now_us, now_us), end, now_us, least_us=steps)
+        begin_us, end_us = span(max(begin or now_us, now_us), end, now_us, min_us=steps)
     found = await broker.link_load.load(begin_us, end_us, steps)
     links = [{"id": link_id, "shares": shares} for link_id, shares in found]
     return render.answer({"begin": format_time(begin_us), "end": format_time(end_us), "steps": steps, "links": links})

@@ -12,7 +12,7 @@ from fastapi import Body, Header, Response
 from fastapi import Request as HttpRequest
 
 from broker.api import render
-from broker.api.batches import validated
+from broker.api.batches import validate
 from broker.api.context import Broker, BrokerDependency, Reader, Submitter, etag
 from broker.api.contract.parts import CREATED
 from broker.api.parse_request import parse_ask, parse_asks
@@ -133,7 +133,7 @@ async def submit_batch(
             {"limit": broker.settings.batch_limit},
         )
     with _timed(broker, "batch"):
-        items = await validated(body)
+        items = await validate(body)
         key = _key(caller, idempotency_key, await http.body(), "batch")
         asked = await _judged(parse_asks(items, [broker.new_id("tr") for _ in items]), broker, caller)
         # The framework keeps the list until it has our answer; what is in it is several times as large as `asked`.

@@ -12,7 +12,7 @@ from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.link import plot
 from broker.cli.link.import_network import import_links
-from broker.cli.link.options import Available, Capacity, Channel, Metric, Mtu, Preview, Replan, Slot, given
+from broker.cli.link.options import Available, Capacity, Channel, Metric, Mtu, Preview, Replan, Slot, pick_given
 from broker.cli.link.show import capacity as show_capacity
 from broker.cli.link.show import show_change, show_link, show_settled
 from broker.cli.quantities import RATE, WHEN, show_rate
@@ -62,7 +62,7 @@ def create(
     else:
         if link_id is None or source is None or target is None or capacity is None:
             context.fail("give ID SOURCE TARGET and --capacity, or --file NET.json", context.MISUSED)
-        one = given(capacity, mtu, channel, slot, metric, available) | {"id": link_id, "source": source, "target": target}
+        one = pick_given(capacity, mtu, channel, slot, metric, available) | {"id": link_id, "source": source, "target": target}
         wanted = [one, one | {"id": f"{link_id}~back", "source": target, "target": source}] if both else [one]
     made = []
     with context.broker(state_dir, as_json) as broker:
@@ -127,7 +127,7 @@ def change(
       bwb link change L1 --capacity 40G --preview
       bwb link change L1 --available now=8G --available +6h=10G --replan
     """
-    fields = given(capacity, mtu, channel, slot, metric, available) | ({"available": []} if steady else {})
+    fields = pick_given(capacity, mtu, channel, slot, metric, available) | ({"available": []} if steady else {})
     if not fields:
         context.fail("give at least one thing to change", context.MISUSED)
     with context.broker(state_dir, as_json) as broker:

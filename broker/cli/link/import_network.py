@@ -11,7 +11,7 @@ import typer
 from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.link import topologies
-from broker.cli.link.options import Capacity, Channel, Mtu, Replan, Slot, given
+from broker.cli.link.options import Capacity, Channel, Mtu, Replan, Slot, pick_given
 from broker.cli.link.show import MAX_SHOWN, show_settled
 from broker.cli.network_file import BadFile, read_network
 from broker.client import ProblemError
@@ -61,7 +61,7 @@ def import_links(
         return
     if network is None:
         context.fail("give NET.json, -, or a name that `bwb link import --list` shows", context.MISUSED)
-    common = given(capacity, mtu, channel, slot, metric, None)
+    common = pick_given(capacity, mtu, channel, slot, metric, None)
     if network == "-" or Path(network).exists() or network.endswith(".json"):
         if common:
             context.fail(f"{network} says what its links are; {_options(common)} is for networks of topohub", context.MISUSED)

@@ -27,7 +27,7 @@ Available = Annotated[
 ]
 
 
-def given(
+def pick_given(
     capacity: int | None, mtu: int | None, channel: int | None, slot: int | None, metric: int | None, available: list[Any] | None
 ) -> dict[str, Any]:
     """The fields of a link that were given as options."""

@@ -11,7 +11,7 @@ from broker.core.allowance import NOTHING, Allowance, Use
 from broker.core.calendar import Calendar
 from broker.core.plan import Plan, Refusal
 from broker.core.request import Request
-from broker.core.segments import Segment, coalesced
+from broker.core.segments import Segment, coalesce
 from broker.core.transfer import Action, Mode, after
 from broker.core.units import US_PER_S, round_up
 from broker.desk.ground.problems import Problem
@@ -140,7 +140,7 @@ class Batch:
     def book(self, transfer_id: str, segments: Iterable[Segment]) -> None:
         """Take the segments' capacity on every link of their paths; equal rates that touch become one ledger row."""
         self._enter(
-            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in coalesced(segments) for link_id in s.path]
+            transfer_id, [Booking(link_id, s.begin_us, s.end_us, s.rate_bps) for s in coalesce(segments) for link_id in s.path]
         )
 
     def release_after(self, transfer: Transfer, instant_us: int, *, within_slots: bool = False) -> tuple[Segment, ...]:
@@ -157,7 +157,7 @@ class Batch:
                 kept.append(segment._replace(end_us=min(cut, segment.end_us)))
         gone = [
             Booking(link_id, s.begin_us, s.end_us, -s.rate_bps)
-            for s in coalesced(returned)
+            for s in coalesce(returned)
             for link_id in s.path
             if link_id in self.heads  # a link that was deleted meanwhile has no calendar to give back to
         ]

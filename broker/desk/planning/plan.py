@@ -9,7 +9,7 @@ from typing import Any
 from broker.core.network import Network, Route
 from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Options, Request
-from broker.core.segments import coalesced
+from broker.core.segments import coalesce
 from broker.core.transfer_spec import TransferSpec
 from broker.core.units import MAX_TIME_US
 from broker.desk.ground.batch import Batch, Heavy
@@ -100,7 +100,7 @@ def make_plans(requests: Sequence[Request], planner: JointPlanner, batch: Batch)
     if None in answers:
         _refuse_heavy(planner, len(requests), batch)
         together = _limit_search(planner, batch).plan_together(requests, batch.replica.network, batch.calendars)  # type: ignore[attr-defined]
-        answers = made = [Plan(coalesced(said.segments)) if isinstance(said, Plan) else said for said in together]
+        answers = made = [Plan(coalesce(said.segments)) if isinstance(said, Plan) else said for said in together]
         if batch.answers.recording:
             batch.answers.plans.update(zip(keys, made, strict=True))
     return [answer for answer in answers if answer is not None]
@@ -200,7 +200,7 @@ def find_routed_links(
     return {
         link_id
         for deadline in {deadline_us, None}
-        for least_bps in {least, 1, *rates_bps}
-        for route in candidate_routes(replace(request, deadline_us=deadline), network, least_bps)
+        for min_bps in {least, 1, *rates_bps}
+        for route in candidate_routes(replace(request, deadline_us=deadline), network, min_bps)
         for link_id in route.path
     }

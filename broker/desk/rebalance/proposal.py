@@ -16,7 +16,7 @@ from broker.core.calendar import Calendar
 from broker.core.network import Link, Network
 from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Request
-from broker.core.segments import Segment, coalesced
+from broker.core.segments import Segment, coalesce
 from broker.core.transfer import Mode, State
 from broker.core.units import MAX_SLOT_US, US_PER_S, round_up
 from broker.planners.optimal.measure import congestion, weight
@@ -184,7 +184,7 @@ def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
     before = _measure(snapshot, [item.ahead for item in snapshot.movable], network, free)
     after = _measure(snapshot, plans, network, free)
     changes = tuple(
-        Changed(item, segments) for item, segments in zip(snapshot.movable, plans, strict=True) if segments != coalesced(item.ahead)
+        Changed(item, segments) for item, segments in zip(snapshot.movable, plans, strict=True) if segments != coalesce(item.ahead)
     )
     note = None
     if not snapshot.movable:
@@ -238,7 +238,7 @@ def _fit_together(
             break
         keeping |= misfits  # at the worst all keep their plans, which fit because they are booked
     return [
-        coalesced(item.ahead if index in keeping or isinstance(answer, Refusal) else answer.segments)
+        coalesce(item.ahead if index in keeping or isinstance(answer, Refusal) else answer.segments)
         for index, (item, answer) in enumerate(zip(items, answers, strict=True))
     ]
 
@@ -256,7 +256,7 @@ def _measure(snapshot: Snapshot, plans: Sequence[tuple[Segment, ...]], network: 
         weighted_completion_s=float(
             sum(weight(item.request) * finish for item, finish in zip(items, map(Fraction, finishes), strict=True))
         ),
-        change_points=sum(len(coalesced(segments)) for segments in plans),
+        change_points=sum(len(coalesce(segments)) for segments in plans),
         on_time=len(on_time),
         volume_on_time_bytes=sum(item.request.volume_bytes or 0 for item in on_time),
     )

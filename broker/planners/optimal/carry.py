@@ -10,10 +10,10 @@ import numpy as np
 from broker.core.plan import Plan, Refusal
 from broker.planners.optimal import bounds, paths
 from broker.planners.optimal.batch import Batch
-from broker.planners.optimal.expansion import Expansion, restricted, usable
+from broker.planners.optimal.expansion import Expansion, restrict, usable
 from broker.planners.optimal.measure import congestion
 from broker.planners.optimal.programs import Rows, least_congestion, rows_of, units
-from broker.planners.optimal.rounding import fewer_rows, integer_plans, projected
+from broker.planners.optimal.rounding import fewer_rows, integer_plans, project
 from broker.planners.optimal.solver import Floats, Solver
 
 _CLOSE = 1e-3  # of theta: no second way to choose paths is tried for less
@@ -62,7 +62,7 @@ def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
     if paths.undecided(relaxed.expansion, relaxed.rates):
         choices: list[Relaxed] = []
         for way in (paths.by_interval, paths.throughout):
-            choices += least(restricted(relaxed.expansion, way(relaxed.expansion, relaxed.rates)), batch.solver)[:1]
+            choices += least(restrict(relaxed.expansion, way(relaxed.expansion, relaxed.rates)), batch.solver)[:1]
             if choices and choices[-1].theta <= relaxed.theta * (1 + _CLOSE):
                 break
         if not choices:
@@ -136,7 +136,7 @@ def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | Non
     if answer.values is None:
         return None
     n = expansion.cells
-    rates = projected(expansion, answer.values[:n] * units(expansion))
+    rates = project(expansion, answer.values[:n] * units(expansion))
     prices = None
     if answer.prices is not None:
         m = len(rows.link)

@@ -19,7 +19,7 @@ from broker.planners.optimal.expansion import Expansion, usable
 from broker.planners.optimal.lists import Trial, in_order, list_planners
 from broker.planners.optimal.measure import weight
 from broker.planners.optimal.programs import earliest, lateness, rows_of, units
-from broker.planners.optimal.rounding import projected
+from broker.planners.optimal.rounding import project
 from broker.planners.optimal.solver import Floats
 
 _INSTANTS = 48
@@ -64,7 +64,7 @@ def _orders(batch: Batch, joint: Sequence[int]) -> list[list[int]]:
         batch.bound = bounds.completion(whole, every, prices, weights, lateness(whole, weights))
     if answer.values is None:
         return []
-    rates = projected(cells, answer.values * units(cells))
+    rates = project(cells, answer.values * units(cells))
     mean, half = _times(cells, rates)
     return [[joint[k] for k in np.argsort(key, kind="stable").tolist()] for key in (mean, half)]
 

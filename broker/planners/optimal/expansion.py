@@ -233,7 +233,7 @@ def _binding(lanes: Sequence[Lane], whole: Floats, levels: _Levels) -> Flags:
     return binding
 
 
-def restricted(expansion: Expansion, keep: Flags) -> Expansion:
+def restrict(expansion: Expansion, keep: Flags) -> Expansion:
     """The same expansion with only the cells that are kept."""
     position = np.cumsum(keep) - 1
     entries = keep[expansion.entry_cell]
@@ -251,4 +251,4 @@ def usable(expansion: Expansion, below: float = np.inf) -> Expansion:
     shut = (expansion.free_low <= 0) | (expansion.booked_high >= below * expansion.whole[:, None] * (1 - 1e-12))
     keep = np.ones(expansion.cells, bool)
     keep[expansion.entry_cell[shut[expansion.entry_link, expansion.interval_of[expansion.entry_cell]]]] = False
-    return expansion if keep.all() else restricted(expansion, keep)
+    return expansion if keep.all() else restrict(expansion, keep)

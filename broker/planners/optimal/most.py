@@ -19,7 +19,7 @@ from broker.planners.optimal.carry import carried_over, carry
 from broker.planners.optimal.expansion import Expansion, usable
 from broker.planners.optimal.lists import Trial, alone, in_order, list_planners
 from broker.planners.optimal.paths import throughout
-from broker.planners.optimal.programs import Rows, most_weight, rows_of, units
+from broker.planners.optimal.programs import Rows, max_weight, rows_of, units
 from broker.planners.optimal.sheets import Sheet
 from broker.planners.optimal.solver import Answer, Floats
 from broker.planners.signature import Task
@@ -55,7 +55,7 @@ def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
     weights = _weights(batch, joint)
     possible = bounds.fits_alone(expansion).astype(np.float64)
     batch.progress(0.3, "relaxation")
-    relaxed = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=False), share=0.5)
+    relaxed = batch.solver.solve(max_weight(cells, rows, weights, 0 * possible, possible, integer=False), share=0.5)
     if relaxed.prices is not None:
         _bound(batch, expansion, rows, cells, relaxed, weights)
     if relaxed.values is None:
@@ -78,7 +78,7 @@ def _decide(
     joint = batch.joint
     if len(joint) <= _SMALL_REQUESTS and cells.cells <= _SMALL_CELLS:
         batch.progress(0.4, "integer program")
-        answer = batch.solver.solve(most_weight(cells, rows, weights, 0 * possible, possible, integer=True), share=0.7)
+        answer = batch.solver.solve(max_weight(cells, rows, weights, 0 * possible, possible, integer=True), share=0.7)
         if answer.bound is not None and expansion.exact_windows:
             # The solver's own tolerance is 1e-6: what it proves is no sharper than that.
             _tighten(batch, -answer.bound * (1 + 1e-6), weights)
@@ -148,7 +148,7 @@ def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Fl
             trial = least.copy()
             trial[sure] = 1.0
             trial[chosen] = 1.0
-            answer = batch.solver.solve(most_weight(cells, rows, weights, trial, most, integer=False), share=0.5)
+            answer = batch.solver.solve(max_weight(cells, rows, weights, trial, most, integer=False), share=0.5)
             if answer.values is not None and answer.settled:
                 least, parts = trial, answer.values[cells.cells :]
                 break

@@ -103,7 +103,7 @@ def least_congestion(expansion: Expansion, rows: Rows) -> Program:
     return build.program(cost, lower, upper)
 
 
-def most_weight(expansion: Expansion, rows: Rows, weights: Floats, least: Floats, most: Floats, integer: bool) -> Program:
+def max_weight(expansion: Expansion, rows: Rows, weights: Floats, least: Floats, most: Floats, integer: bool) -> Program:
     """Maximise (minimise the negative of) the weights of the requests served; the part served of each lies in [least, most].
 
     Variables: cells, then one part for each request. The first block of rows are the links' limits.

@@ -21,11 +21,11 @@ from broker.core.calendar import Calendar
 from broker.core.network import Network
 from broker.core.plan import Plan, PlanRejected, Refusal, verify
 from broker.core.request import Request
-from broker.core.segments import Segment, coalesced, total_rates
+from broker.core.segments import Segment, coalesce, total_rates
 from broker.core.units import MAX_RATE_BPS, MICROBITS_PER_BYTE, round_down, round_up
 from broker.planners.optimal.expansion import Expansion, Lane
 from broker.planners.optimal.lists import alone
-from broker.planners.optimal.sheets import Capped, Sheet, most_on, room_at
+from broker.planners.optimal.sheets import Capped, Sheet, max_booked_on, room_at
 from broker.planners.optimal.solver import Floats, Ints
 
 _DUST = 1e-7  # a part of a volume too small for a row of its own
@@ -34,7 +34,7 @@ _FALLBACKS = ("spaghetti", "vbls", "alap", "fbls")
 _RELAXED = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(5, 4), Fraction(2))
 
 
-def projected(expansion: Expansion, rates: Floats) -> Floats:
+def project(expansion: Expansion, rates: Floats) -> Floats:
     """Nothing negative, no dust, and each request's volume carried exactly (as far as floats go)."""
     seconds = expansion.seconds[expansion.interval_of]
     volumes = expansion.volumes
@@ -98,7 +98,9 @@ class _Rounding:
         for i in self._by_deadline(self.rows):
             request, own, lanes = self.expansion.requests[i], self.rows[i], self.lanes[i]
             for share in (self.share, Fraction(1)):
-                limits = {link_id: most_on(self.network.links[link_id], share) for lane in lanes for link_id in lane.task.path}
+                limits = {
+                    link_id: max_booked_on(self.network.links[link_id], share) for lane in lanes for link_id in lane.task.path
+                }
                 kept = cut(_refilled(request, own, lanes, self.expansion.windows[i], self.sheet, limits), request, lanes)
                 if kept is not None:
                     self._assign(i, own, kept)
@@ -177,7 +179,7 @@ def cut(segments: Sequence[Segment], request: Request, lanes: Sequence[Lane]) ->
             missing -= rate * (end - begin)
             continue
         finish = min(round_up(begin - (-missing // rate), slot), end)
-        return coalesced([s._replace(end_us=min(s.end_us, finish)) for s in segments if s.begin_us < finish])
+        return coalesce([s._replace(end_us=min(s.end_us, finish)) for s in segments if s.begin_us < finish])
     return None
 
 
@@ -234,7 +236,7 @@ def _segments(expansion: Expansion, whole: Ints) -> dict[int, list[Segment]]:
             begin, end = round_up(begin, slot), round_down(end, slot)  # noqa: PLW2901  the same row on its slots
         if begin < end:
             found[lane.request].append(Segment(begin, end, rate, lane.task.path))
-    return {i: list(coalesced(rows)) for i, rows in found.items()}
+    return {i: list(coalesce(rows)) for i, rows in found.items()}
 
 
 def _refilled(
@@ -299,7 +301,7 @@ def _summed(rows: Sequence[Segment]) -> list[Segment]:
     for row in sorted(rows):
         by_path[row.path].append(row)
     summed = [Segment(*row, path) for path, own in by_path.items() for row in total_rates(own)]
-    return list(coalesced(sorted(summed, key=lambda s: (s.begin_us, s.path))))
+    return list(coalesce(sorted(summed, key=lambda s: (s.begin_us, s.path))))
 
 
 def _asks_for_more(request: Request, lanes: Sequence[Lane]) -> bool:

@@ -37,16 +37,16 @@ class Sheet(dict[str, Calendar]):
         self.book(plan, -1)
 
 
-def room_at(calendar: Calendar, instants: Ints, most_bps: int) -> Ints:
-    """What may be booked at each instant: no more than is free, nor than takes what is booked altogether above `most_bps`."""
+def room_at(calendar: Calendar, instants: Ints, max_bps: int) -> Ints:
+    """What may be booked at each instant: no more than is free, nor than takes what is booked altogether above `max_bps`."""
     capacity_times, capacity = (np.array(column, np.int64) for column in zip(*calendar.capacity, strict=True))
     free = calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], instants, "right") - 1]
     booked = capacity[np.searchsorted(capacity_times, instants, "right") - 1] - free
-    room: Ints = np.minimum(free, most_bps - booked)
+    room: Ints = np.minimum(free, max_bps - booked)
     return room
 
 
-def most_on(link: Link, share: Fraction) -> int:
+def max_booked_on(link: Link, share: Fraction) -> int:
     """bit/s that are `share` of a link."""
     return int(share * link.payload_bps(link.capacity_bps))
 
@@ -62,7 +62,7 @@ class Capped(Sheet):
         whole = self._calendars[link_id]
         changes = np.append(whole.times[: whole.n], np.array([begin for begin, _ in whole.capacity], np.int64))
         cuts = np.unique(np.append(changes[(changes > self._begin_us) & (changes < self._end_us)], self._begin_us))
-        room = room_at(whole, cuts, most_on(self._network.links[link_id], self._share))
+        room = room_at(whole, cuts, max_booked_on(self._network.links[link_id], self._share))
         calendar = Calendar([(DISTANT_PAST_US, 0), *zip(cuts.tolist(), room.tolist(), strict=True), (self._end_us, 0)])
         self[link_id] = calendar
         return calendar
