@@ -8,6 +8,7 @@ docs/code.md names the recipe for). tests/api/test_transfer_fields.py fails wher
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 from broker.core.request import DEFAULT_PLANNER, NO_OPTIONS, Options
@@ -124,7 +125,16 @@ class TransferSpec:
     metadata: Mapping[str, Any] | None = None  # the caller's own; nobody else looks into it
     options: Options = NO_OPTIONS
 
+    def begun_at(self, not_before_us: int, signal: StartSignal | None) -> "TransferSpec":
+        """As it is admitted: with its earliest begin, and its signal. Every admission waits for it, and `replace` takes twice as long."""
+        values = list(_read_spec(self))
+        values[_NOT_BEFORE], values[_SIGNAL] = not_before_us, signal
+        return TransferSpec(*values)
 
+
+_SPEC_NAMES = tuple(each.name for each in fields(TransferSpec))
+_NOT_BEFORE, _SIGNAL = _SPEC_NAMES.index("not_before_us"), _SPEC_NAMES.index("signal")
+_read_spec = attrgetter(*_SPEC_NAMES)
 OPTION_FIELDS = frozenset(option.name for option in fields(Options))
 SPEC_FIELDS = frozenset(said.name for said in fields(TransferSpec)) - {"options"} | OPTION_FIELDS
 # Whose data it is, and how hosts carry it out, is said once.

@@ -145,10 +145,11 @@ class Admit:
                 raise Problem.of_field("after", detail, "conflict")
 
     def _admit(self, ask: Ask, batch: Batch) -> Transfer | Problem:
+        account = self.account
         try:
             self._refuse_orphan(ask, batch)
-            refuse_ask(ask, batch, self.account)
-            refuse_more(self.account, batch)
+            refuse_ask(ask, batch, account)
+            refuse_more(account, batch)
             mode, asked = resolve_ask(ask, batch)
             request = make_request(ask.id, asked, mode, self.policy, batch.replica.network, batch.now_us)
             planner = find_booking_planner(ask.spec.planner)
@@ -156,7 +157,7 @@ class Admit:
             return problem
         answer = make_plan(request, planner, batch)
         if isinstance(answer, Plan):
-            return self._book_allowed(ask, mode, request, answer, batch)
+            return self._book_allowed(account, ask, mode, request, answer, batch)
         return explain_refusal(
             request, planner, answer, batch, make_question(ask.id, asked, mode, self.policy, batch.replica.network)
         )
@@ -207,10 +208,12 @@ class Admit:
             results[index] = explain_refusal(request, planner, refusal, batch, question)
         return [results[index] for index in range(len(asks))]
 
-    def _book_allowed(self, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch) -> Transfer | Problem:
+    def _book_allowed(
+        self, account: Account, ask: Ask, mode: Mode, request: Request, plan: Plan, batch: Batch
+    ) -> Transfer | Problem:
         """A refusal where the token has too much booked."""
         try:
-            refuse_plan(self.account, batch, request.volume_bytes or plan.volume_bytes, plan.finish_us)
+            refuse_plan(account, batch, request.volume_bytes or plan.volume_bytes, plan.finish_us)
         except Problem as problem:
             return problem
         return self._book(ask, mode, request, plan, batch)
@@ -224,10 +227,9 @@ class Admit:
     def _transfer(self, ask: Ask, mode: Mode, request: Request, plan: Plan, now_us: int) -> Transfer:
         return Transfer(
             id=ask.id,
-            spec=replace(
-                ask.spec,
-                not_before_us=earliest_start(ask.spec, mode, self.policy, now_us),
-                signal=ask.spec.signal if ask.spec.signal is not None or ask.spec.after is None else start_signals.DIRECT,
+            spec=ask.spec.begun_at(
+                earliest_start(ask.spec, mode, self.policy, now_us),
+                ask.spec.signal if ask.spec.signal is not None or ask.spec.after is None else start_signals.DIRECT,
             ),
             state=State.HELD if ask.hold else State.RESERVED,
             mode=mode,

@@ -3,6 +3,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -311,7 +312,9 @@ class Batch:
 
 
 _SHOWN_OF_SPEC = ("best_effort", "deadline_us", "rate_max_bps", "priority", "label", "project", "after")
-_SHOWN = ("reason", "bytes_done", "checksum", "hold_until_us", "released_us", "unheard_us", "assumed")
+_SHOWN_OF_RECORD = ("reason", "bytes_done", "checksum", "hold_until_us", "released_us", "unheard_us", "assumed")
+_SHOWN = (*_SHOWN_OF_SPEC, *_SHOWN_OF_RECORD)
+_read_shown_of_spec, _read_shown = attrgetter(*_SHOWN_OF_SPEC), attrgetter(*_SHOWN_OF_RECORD)
 
 
 def summarise(transfer: Transfer) -> dict[str, Any]:
@@ -323,8 +326,9 @@ def summarise(transfer: Transfer) -> dict[str, Any]:
         "finish_us": transfer.finish_us,
         "plan_revision": transfer.plan_revision,
     }
-    for record, names in ((transfer.spec, _SHOWN_OF_SPEC), (transfer, _SHOWN)):
-        shown |= {name: value for name in names if (value := getattr(record, name))}
+    for name, value in zip(_SHOWN, (*_read_shown_of_spec(transfer.spec), *_read_shown(transfer)), strict=True):
+        if value:
+            shown[name] = value
     if transfer.spec.duration_us is not None:
         shown["duration_s"] = transfer.spec.duration_us / US_PER_S
     if transfer.paused:
