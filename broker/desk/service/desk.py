@@ -34,7 +34,7 @@ _RESTARTS = 8
 
 # Everybody else waits while one transaction's commands are decided, and whoever reads waits for it several times in a row: after so long
 # no further decision is begun, and no more counter-offers are looked for.
-_SLICE_S = 0.02
+_SLICE_S = 0.04
 _OFFERS_S = 0.1
 
 # What is planned elsewhere begins so much later than it was asked: by then it is to be booked.
