@@ -45,6 +45,9 @@ class _Place:
     broken: bool = False
 
 
+_Granted = tuple[_Place, asyncio.Future[None]]  # the second is to be set when the place is free again
+
+
 class Pool:
     """`run` it in one task. Elsewhere, for a desk."""
 
@@ -54,6 +57,8 @@ class Pool:
         self._memory_mb = memory_mb
         self._queue = Queue()
         self._waits = asyncio.Event()
+        self._running = 0  # processes that take turns
+        self._runs = asyncio.Event()  # is there one?
 
     async def run(self) -> None:
         """Keep the processes alive until cancelled."""
@@ -63,20 +68,23 @@ class Pool:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[Rehearse]:
-        """A process for one rehearsal, callers in turn. Raises Problem where too many wait, or for too long."""
+        """A process for one rehearsal, callers in turn. Raises Problem where too many wait, or for too long.
+
+        While none runs yet, that is no time that others take: a first start compiles and takes half a minute on a busy core.
+        """
         if len(self._queue) >= _MAX_WAITING:
             raise Problem.out_of_budget(f"{_MAX_WAITING} others wait for their plans")
-        granted: asyncio.Future[tuple[_Place, asyncio.Future[None]]] = asyncio.get_running_loop().create_future()
+        granted: asyncio.Future[_Granted] = asyncio.get_running_loop().create_future()
         self._queue.put(Work(_Turn(caller), granted))
         self._waits.set()
         try:
-            async with asyncio.timeout(_PATIENCE * self._budget_s):
-                place, done = await granted
+            place, done = await self._wait_for(granted)
         except BaseException as gone:
             if granted.done() and not granted.cancelled():
                 granted.result()[1].set_result(None)
             if isinstance(gone, TimeoutError):
-                raise Problem.out_of_budget("others' plans take all the time that there is") from None
+                others = "others' plans take all the time that there is"
+                raise Problem.out_of_budget(others if self._running else "the process that plans does not start") from None
             raise
 
         async def rehearse_there(rehearsal: Rehearsal) -> Rehearsed:
@@ -86,6 +94,19 @@ class Pool:
             yield rehearse_there
         finally:
             done.set_result(None)
+
+    async def _wait_for(self, granted: "asyncio.Future[_Granted]") -> "_Granted":
+        """Raises TimeoutError."""
+        while True:
+            async with asyncio.timeout(_STARTS_WITHIN_S):
+                await self._runs.wait()
+            try:
+                async with asyncio.timeout(_PATIENCE * self._budget_s):
+                    return await asyncio.shield(granted)
+            except TimeoutError:
+                if self._running:
+                    raise
+                # It was stopped meanwhile: the next one is on its way.
 
     async def _keep_a_place(self) -> None:
         """A process, or the next one where it was killed or died; turns in it, one after the other."""
@@ -100,6 +121,16 @@ class Pool:
                 await asyncio.sleep(1)
 
     async def _serve(self, place: _Place) -> None:
+        self._running += 1
+        self._runs.set()
+        try:
+            await self._take_turns(place)
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._runs.clear()
+
+    async def _take_turns(self, place: _Place) -> None:
         loop = asyncio.get_running_loop()
         while not place.broken:
             await self._waits.wait()
