@@ -145,7 +145,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
     pool = _pool(chosen)
-    desk = Desk(desk_database, clock, wakeups.announce, chosen.desk_batch, puller.freed, policy_of(chosen), time.thread_time, pool)
+    desk = Desk(desk_database, clock, policy_of(chosen), wakeups.announce, chosen.desk_batch, puller.freed, time.thread_time, pool)
     app.state.puller = puller
     app.state.broker = broker = Broker(
         chosen,

@@ -33,7 +33,7 @@ class _Process:
         self.database = Database(settings().database_url, pool_size=2)
         self.puller = Puller(self.database, _clock, Pull(settings().pull_forward), settings().pull_candidates)
         self.policy = policy_of(settings())
-        self.desk = Desk(self.database, _clock, freed=self.puller.freed, policy=self.policy)
+        self.desk = Desk(self.database, _clock, self.policy, freed=self.puller.freed)
 
     def run(self, work: Callable[["_Process"], Coroutine[None, None, None]]) -> None:
         try:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
+from broker.desk.ground.policy import policy_of
 from broker.desk.ground.problems import Problem
 from broker.desk.rebalance.proposal import Proposal
 from broker.desk.rebalance.reoptimise import HEARING_US, Agreement, Apply, Chosen, describe_result, is_stale, read_snapshot
@@ -33,7 +34,7 @@ async def run_plan(run: Run) -> None:
     expected = min(time_limit, _FIRST_GUESS_S) + 2
     apply = bool(request["apply"])
     # A desk of the job's own: what it writes beside must not take anybody else's batch down with it.
-    desk = Desk(run.database, run.clock)
+    desk = Desk(run.database, run.clock, policy_of(run.settings))
     async with run.child() as child, at_work(desk):
         for rounds in range(1, MAX_ROUNDS + 1):
             began = time.monotonic()
@@ -62,7 +63,8 @@ async def run_plan(run: Run) -> None:
 async def _propose(run: Run, child: Child, time_limit_s: float, expected_s: float) -> tuple[Proposal, Agreement]:
     request = run.job.request
     review_us = 0 if request["apply"] else request["review_s"] * US_PER_S
-    lead_us = max(run.settings.managed_lead_ms, run.settings.replan_lead_ms) * 1000 + HEARING_US
+    policy = policy_of(run.settings)
+    lead_us = max(policy.managed_lead_us, policy.replan_lead_us) + HEARING_US
     chosen = Chosen(request["project"], frozenset(request["links"] or ()), frozenset(request["transfers"] or ()))
     run.progress(0.0, "reading what is booked")
     async with run.database.transaction() as connection:

@@ -25,7 +25,7 @@ def _clock() -> int:
 
 
 async def _fill(database: Database) -> None:
-    desk = Desk(database, _clock)
+    desk = Desk(database, _clock, Policy())
     runner = asyncio.create_task(desk.run())
     await desk.submit(CreateLinks([Link(f"L{n}", f"A{n}", f"B{n}", 10_000_000_000) for n in range(_LINKS)], "bench"))
     start = _clock() + 3_600_000_000
@@ -53,7 +53,7 @@ def measure() -> dict[str, Any]:
             database = Database(url)
             await _fill(database)
             begin = time.perf_counter()
-            fresh = Desk(database, _clock)
+            fresh = Desk(database, _clock, Policy())
             await fresh.warm_up()
             seconds = time.perf_counter() - begin
             await database.close()

@@ -59,7 +59,7 @@ def _asks(dice: random.Random, routers: list[str], number: int) -> list[Ask]:
 
 async def _drill(database: Database, others: Database, wanted: int, seed: int) -> dict[str, Any]:
     dice = random.Random(seed)
-    desk, other = Desk(database, _clock), Desk(others, _clock)
+    desk, other = Desk(database, _clock, Policy()), Desk(others, _clock, Policy())
     runners = [asyncio.create_task(each.run()) for each in (desk, other)]
     links = [Link(**item) for item in json.loads(_ESNET.read_text())["links"]]
     routers = sorted({link.source for link in links})

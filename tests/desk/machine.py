@@ -87,7 +87,7 @@ class Broker(RuleBasedStateMachine):
 
     async def _open(self) -> None:
         self.world = World(self.url, self.clock, desks=2)
-        self.worker = Desk(self.world.databases[0], self.clock)
+        self.worker = Desk(self.world.databases[0], self.clock, POLICY)
         await self.world.start()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -178,10 +178,11 @@ class Broker(RuleBasedStateMachine):
     @rule(which=which, desk=DESKS, kind=st.sampled_from((Pause, Resume, End, Change)))
     def preview(self, which: float, desk: int, kind: Any) -> None:
         """Whatever it answers, nothing is changed."""
-        given = {"policy": POLICY, "volume_bytes": 10**8} if kind is Change else {}
+        name = self.some(which)
+        command = make_change(name, "me", volume_bytes=10**8) if kind is Change else kind(name, "me")
         before = self.run(self.world.everything())
         with suppress(Problem):
-            self.run(self.world.do(Preview(kind(self.some(which), "me", **given)), desk))
+            self.run(self.world.do(Preview(command), desk))
         assert self.run(self.world.everything()) == before
 
     @precondition(lambda self: self.ids)

@@ -149,7 +149,7 @@ async def test_the_policy_says_who(pulls: Service, request: pytest.FixtureReques
     begun = await pulls.book(100 * SECOND)
     waiting = await pulls.book(100 * SECOND)
     pulls.clock.advance(10)
-    await run_timers(pulls.database, Desk(pulls.database, pulls.clock), pulls.clock(), Patience())
+    await run_timers(pulls.database, Desk(pulls.database, pulls.clock, POLICY), pulls.clock(), Patience())
     assert (await shown(pulls, begun))["state"] == "ACTIVE"
     await cancel(pulls, half)
     await quiet(pulls)
@@ -289,7 +289,7 @@ async def test_who_never_comes_leaves_room(service: Service) -> None:
     held = await service.book(1000 * SECOND, hold=True)
     waiting = await service.book(10 * SECOND)
     puller = Puller(service.database, service.clock)
-    desk = Desk(service.database, service.clock, freed=puller.freed)
+    desk = Desk(service.database, service.clock, POLICY, freed=puller.freed)
     service.clock.advance(301)
     assert await run_timers(service.database, desk, service.clock(), Patience()) == 1
     async with at_work(desk):

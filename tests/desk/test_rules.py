@@ -135,7 +135,7 @@ async def test_a_managed_transfer_resumed_late_is_given_its_grace_again(world: W
     await world.do(Pause(booked.id, "me"))
     clock.advance(600)
     await world.do(Resume(booked.id, "me", None, POLICY))
-    worker = Desk(world.databases[0], clock)
+    worker = Desk(world.databases[0], clock, POLICY)
     assert await run_timers(world.databases[0], worker, clock(), Patience()) == 0
     clock.advance(120)
     assert await run_timers(world.databases[0], worker, clock(), Patience()) == 1

@@ -22,7 +22,7 @@ from tests.desk.chain import L1, network, sent
 from tests.desk.world import POLICY, World
 from tests.service import START_US
 
-PER_TRANSACTION = 5  # plans of 4 ms in a slice of 20 ms
+PER_TRANSACTION = 5  # plans, of a fifth of a slice each
 
 
 class Planning:
@@ -33,7 +33,7 @@ class Planning:
         self.transactions = 0
 
     def busy_s(self) -> float:
-        return self.plans * 0.004
+        return self.plans * desk_module._SLICE_S / PER_TRANSACTION
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class World:
         self.clock = clock
         self.look = Database(url, pool_size=2)
         self.databases = [Database(url, pool_size=2) for _ in range(desks)]
-        self.desks = [Desk(database, clock) for database in self.databases]
+        self.desks = [Desk(database, clock, POLICY) for database in self.databases]
         self._tasks: list[asyncio.Task[None]] = []
         self._ids = itertools.count(1)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from broker.core.units import US_PER_S, format_time
+from broker.desk.ground.policy import Policy
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.fleet import assignments as handing
@@ -19,7 +20,7 @@ PATIENCE = Patience(grace_us=60 * US_PER_S, silence_us=90 * US_PER_S, lost_us=60
 
 
 async def due(service: Service) -> int:
-    return await run_timers(service.database, Desk(service.database, service.clock), service.clock(), PATIENCE)
+    return await run_timers(service.database, Desk(service.database, service.clock, Policy()), service.clock(), PATIENCE)
 
 
 async def all_due(service: Service) -> None:

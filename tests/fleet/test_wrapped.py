@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from broker.desk.ground.policy import Policy
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.store.transfers import Patience
@@ -181,7 +182,7 @@ async def test_change_pause_and_resume_give_the_agent_its_lead(fleet: Fleet, ser
 
 async def test_a_wrapped_transfer_that_nobody_runs_is_given_up(fleet: Fleet, service: Service) -> None:
     booked = await _book(fleet, "wrapped")
-    worker = Desk(service.database, service.clock)
+    worker = Desk(service.database, service.clock, Policy())
     service.clock.advance(70)
     assert await run_timers(service.database, worker, service.clock(), Patience()) == 1
     assert (await fleet.transfer(booked))["state"] == "EXPIRED"

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from broker.core.units import US_PER_S
+from broker.desk.ground.policy import Policy
 from broker.desk.service.desk import Desk
 from broker.desk.service.timers import run_timers
 from broker.jobs import periodic
@@ -22,7 +23,7 @@ DAY = 86_400
 
 async def run_due(service: Service) -> int:
     """As the worker's task does it, with the test's clock."""
-    return await run_timers(service.database, Desk(service.database, service.clock), service.clock(), Patience())
+    return await run_timers(service.database, Desk(service.database, service.clock, Policy()), service.clock(), Patience())
 
 
 async def state(service: Service, transfer: dict[str, Any]) -> str:

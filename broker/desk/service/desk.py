@@ -53,10 +53,10 @@ class Desk:
         self,
         database: Database,
         clock: Callable[[], int],
+        policy: Policy,
         announce: Callable[[set[str]], None] = lambda _: None,
         batch_size: int = 512,
         freed: Callable[[set[str]], None] | None = None,
-        policy: Policy | None = None,
         busy_s: Callable[[], float] = lambda: 0.0,
         elsewhere: Elsewhere | None = None,
     ) -> None:
@@ -65,7 +65,7 @@ class Desk:
         self._clock = clock
         self._announce = announce
         self._freed = freed
-        self._policy = policy or Policy()
+        self._policy = policy
         self._batch_size = batch_size
         self._busy_s = busy_s
         self._elsewhere = elsewhere or InProcess()
