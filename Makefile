@@ -72,7 +72,6 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
 	  then \
 	  'alone: .ci/pytest $(ALONE)' \
-	  then \
 	  'gotimed: .ci/gotest timed' \
 	  beside \
 	  'check: $(IDLE) $(MAKE) --no-print-directory --keep-going check'
