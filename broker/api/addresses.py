@@ -29,7 +29,7 @@ class TrustedProxies:
         return any(parsed in network for network in self._networks)
 
     def client(self, peer: str, forwarded: str) -> str:
-        """Who is behind `peer`: the last of the forwarded addresses that is none of our proxies."""
+        """The client behind `peer`: the last forwarded address that is not one of the trusted proxies."""
         address = peer
         for hop in reversed(forwarded[-_LONGEST_FORWARDED:].split(",")):
             if address not in self:
@@ -49,7 +49,7 @@ class ClientAddress:
         self.trusted = trusted
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Put the true client into the scope, where a trusted proxy says who it is."""
+        """Put the client that a trusted proxy names into the scope."""
         if scope["type"] == "http" and scope.get("client") and scope["client"][0] in self.trusted:
             peer, port = scope["client"]
             headers = scope["headers"]

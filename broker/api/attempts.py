@@ -18,7 +18,7 @@ _LINES, _LINES_PER_S = 20, 0.1
 
 
 class Attempts:
-    """Failed sign-ins by account and address: whoever guesses has to wait longer and longer."""
+    """Failed sign-ins by account and address: each one makes the next attempt wait longer."""
 
     def __init__(self) -> None:
         self._failures = Buckets("sign-in", _PER_S, _FAILURES)

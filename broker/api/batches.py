@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The items of a batch, validated a few milliseconds at a time: who sends thousands does not stop who sends one."""
+"""The items of a batch, validated a few milliseconds at a time, so that a batch of thousands does not delay a single request."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from broker.api.schemas import TransferRequest
 
 _AT_A_TIME_S = 0.004
-_MAX_ERRORS = 20  # of which the caller hears; nobody reads more, and each costs more than a good item
+_MAX_ERRORS = 20  # reported to the caller; each costs more than a valid item
 
 
 async def validate(given: Sequence[Any]) -> list[TransferRequest]:

@@ -126,7 +126,7 @@ class Bodies:
 
 
 async def _look_through(body: bytearray) -> None:
-    """Raises Problem for what is no JSON, and for objects with thousands of fields. Others get their turn in between."""
+    """Raises Problem for invalid JSON and for objects with thousands of fields. Yields to other tasks in between."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as wrong:

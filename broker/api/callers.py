@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is calling: by the bearer token of a program, or by the session cookie of a browser.
+"""Identifies the caller: by the bearer token of a program, or by the session cookie of a browser.
 
 A browser sends its cookie with whatever a page makes it send, other people's pages included. SameSite=Strict holds that back; besides, what
 changes anything must carry a header that no foreign page can add without asking (CORS, which this broker does not grant), and come from our
@@ -22,7 +22,7 @@ _SECURE_COOKIE = "__Host-bwb_session"  # which no other host and no plain http c
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-# In the scope of a request: who the door has recognised. What lasts, as a stream does, asks again.
+# In the scope of a request: the caller that the door has recognised. A long-lived stream checks it again.
 RECOGNISED = "bwb.principal"
 
 

@@ -83,7 +83,7 @@ async def _compress(body: bytes) -> bytes:
 
 
 def _headers(given: list[tuple[bytes, bytes]], length: int) -> list[tuple[bytes, bytes]]:
-    """Of the compressed answer. Its ETag is weak: it names what is said, and no longer the bytes."""
+    """The headers of the compressed answer. Its ETag is weak, because it identifies the content and not the bytes."""
     headers = [(name, value) for name, value in given if name.lower() not in (b"content-length", b"etag")]
     tags = [(name, b"W/" + value) for name, value in given if name.lower() == b"etag"]
     return [*headers, *tags, (b"content-length", b"%d" % length), (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]

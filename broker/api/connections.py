@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 1.0
 _LOG_EVERY_S = 10.0
 _HEADER_BYTES = 64 * 1024  # of one request; other servers take 8 to 64 KiB
 _PIPELINED = 16  # requests that one connection may have waiting behind the one that is being answered
-_SLOWEST_BYTES_S = 4096  # who sends or reads less than this, once his time is up, is not slow but gone
+_SLOWEST_BYTES_S = 4096  # a client that sends or reads less than this after the time-out counts as gone
 _WRITE_BUFFER = 64 * 1024  # of one connection, before its writer has to wait
 _OTHER_FILES = 256  # descriptors for everything but connections: the database's pool, Redis, files, logs
 
@@ -75,7 +75,7 @@ class Guarded(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Note since when a header is under way."""
         if self.header_since is None and (self.cycle is None or self.cycle.response_complete):
-            self.header_since = time.monotonic()  # uvicorn forgets its keep-alive time-out with the first byte, whatever that is
+            self.header_since = time.monotonic()  # uvicorn cancels its keep-alive time-out at the first byte, whatever the byte is
         if self.header_since is not None:
             self.header_bytes += len(data)
         super().data_received(data)
@@ -200,7 +200,7 @@ class Connections:
         self._last[why] = address
 
     def _tell(self, now: float) -> None:
-        """A line for each reason, not for each connection: who opens thousands shall not fill the log."""
+        """Logs a line for each reason, not for each connection: a client that opens thousands must not fill the log."""
         if self._ended and now - self._logged >= _LOG_EVERY_S:
             for why, count in self._ended.items():
                 log.warning("closed %d connections that %s, the last from %s", count, why, self._last[why] or "a local socket")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the routes work with, and who may use them."""
+"""The objects that routes work with, and the scopes that they require."""
 
 import asyncio
 import os

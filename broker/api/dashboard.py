@@ -43,7 +43,7 @@ class _File:
 
 
 class Dashboard:
-    """An ASGI application for whatever no route takes."""
+    """An ASGI application for paths without a route."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.folder = folder.resolve()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may come in, before anything of a request but its header is read.
+"""Admits a request before anything but its header is read.
 
 FastAPI reads and parses a body first and asks for the token afterwards. Here a token that is wrong costs its sender his own share of look-ups,
 and nobody else's time. Whoever is known is limited by his token, whoever is not by his address; so nobody is held up by a neighbour behind the
@@ -36,7 +36,7 @@ class Rates:
 
     tokens: Buckets  # of callers that are known
     visitors: Buckets  # of addresses, for what needs no token
-    strangers: Buckets  # of addresses, for tokens and cookies that nobody knows
+    strangers: Buckets  # by address, for requests with an unknown token or cookie
 
     @classmethod
     def of(cls, s: Settings) -> "Rates":
@@ -115,7 +115,7 @@ class Door:
             principal = await caller(request)
         except DatabaseAway:
             if not remembered:
-                self.rates.strangers.give_back(address)  # nobody can say who that is: not a stranger's fault
+                self.rates.strangers.give_back(address)  # the database is away, so the caller cannot be identified: do not count it
             raise
         if not remembered:
             self.rates.strangers.give_back(address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nobody foresaw is answered with 500 and no more than that; the log has it in full once in a while, and a line of every other time.
+"""An unexpected exception is answered with a bare 500; the log has it in full once in a while, and a line of every other time.
 
 So no caller fills the log by repeating what fails. Starlette's own place for this writes a traceback into it for every request.
 """
@@ -27,7 +27,7 @@ _ANSWER = {
 
 
 class Faults:
-    """Answers what nobody caught with a 500 that has no traceback, and logs it."""
+    """Answers an uncaught exception with a 500 without a traceback, and logs it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -61,7 +61,7 @@ class Faults:
             return
         self._logged[place] = now
         text = "".join(traceback.format_exception(fault))
-        if len(text) > _MAX_LOGGED:  # the raise is at the end, who asked at the beginning
+        if len(text) > _MAX_LOGGED:  # the raise is at the end, the request at the beginning
             half = _MAX_LOGGED // 2
             text = f"{text[:half]}\n... {len(text) - 2 * half} characters ...\n{text[-half:]}"
         log.error("%s failed\n%s", request, text)

@@ -27,7 +27,7 @@ _PAUSE_S = 0.05  # between two reads: what comes meanwhile is read together
 _MAX_UNREAD = 128  # events that one listener may leave lying about
 _WHOSE = frozenset({"token", "session"})  # events that may end what a caller is allowed
 
-# Of which kinds are the events that everybody may see who may see transfers, links, hosts and jobs at all.
+# Kinds of events that a token with `read` may see.
 PUBLIC = frozenset({"transfer", "link", "window", "node", "host", "job"})
 
 
@@ -122,14 +122,14 @@ class Feed:
         self._of_subject: dict[str, set[Listener]] = {}
         self._of_any: set[Listener] = set()
         self._count: Counter[str] = Counter()
-        self._position: Position | None = None  # None while nobody listens
+        self._position: Position | None = None  # None while there are no listeners
         self.closing = False
-        # Who comes back after a long time reads many pages; a crowd of those must not take all connections to the database.
+        # A listener that returns after a long time reads many pages; many such listeners must not take all database connections.
         self.catching_up = asyncio.Semaphore(2)
 
     @property
     def position(self) -> Position:
-        """Whoever listens was told of everything up to here."""
+        """The position up to which every listener was told."""
         return self._position or events.BEGINNING
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ ALWAYS = {
     "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    # What is shown to one shall not be kept for the next; what may be kept says so itself.
+    # A shared cache must not show one caller's answer to another; answers that may be cached set their own header.
     "cache-control": "no-store",
 }
 _ENCODED = tuple((name.encode(), value.encode()) for name, value in ALWAYS.items())

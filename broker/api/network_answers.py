@@ -15,7 +15,7 @@ _MAX_ERRORS = 20
 
 
 def link_of(body: LinkBody) -> Link:
-    """What is wrong with it, `mistakes` says."""
+    """`mistakes` names its errors."""
     return Link(
         id=body.id,
         source=body.source,

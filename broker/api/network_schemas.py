@@ -12,7 +12,7 @@ MAX_LINKS = 10_000
 
 
 class NodeBody(Body):
-    """What is known of a node beside its links."""
+    """Metadata of a node."""
 
     id: Name
     name: Text | None = Field(default=None, description="for people; null: the id")
@@ -53,7 +53,7 @@ class TopologyLink(BaseModel):
 
 
 class NodeOut(BaseModel):
-    """A node, and what is known of its place."""
+    """A node and its location."""
 
     id: str
     name: str | None

@@ -144,7 +144,7 @@ class NewTokenOut(TokenOut):
 
 
 class LimitOut(BaseModel):
-    """A limit of a token, and what is used of it."""
+    """A limit of a token and how much of it is used."""
 
     value: int | None = Field(description="null: no limit")
     default: bool = Field(description="it is the broker's, not the token's own")

@@ -78,7 +78,7 @@ class DecisionsOut(BaseModel):
 
 
 class StatesOut(BaseModel):
-    """Live ones now; those that ended in the last 24 hours."""
+    """Live transfers now, and those that ended in the last 24 hours."""
 
     HELD: int
     RESERVED: int

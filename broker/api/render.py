@@ -255,7 +255,7 @@ def host(record: Host, now_us: int, limits: Limits, load: HostLoad) -> Json:
 
 
 def _liveness(record: Host, now_us: int, limits: Limits) -> str:
-    """As the overview counts them; it counts those that stopped as down."""
+    """The liveness that the overview counts; there, stopped hosts count as down."""
     if record.goodbye_us is not None:
         return "stopped"
     if not is_up(record, now_us, limits.silence_us):

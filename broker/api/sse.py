@@ -15,9 +15,9 @@ HEARTBEAT_S = 10.0
 def heartbeat_s() -> float:
     """Seconds that a stream may be silent for, HEARTBEAT_S at the most.
 
-    Thousands of streams that were opened together must not all be written to in the same moment, for whoever asks then waits for them.
+    Thousands of streams that were opened together must not all be written to at the same moment: a request at that moment would wait for all of them.
     """
-    return HEARTBEAT_S * random.uniform(0.8, 1.0)  # noqa: S311 (nothing secret hangs on it)
+    return HEARTBEAT_S * random.uniform(0.8, 1.0)  # noqa: S311 (not security relevant)
 
 
 async def set_or_late(event: asyncio.Event, timeout_s: float) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP status of each refusal. Those who refuse know codes alone."""
+"""The HTTP status of each refusal. The rooms that refuse know codes only."""
 
 from typing import Any
 

@@ -65,7 +65,7 @@ _NOT_BEFORE = _SPEC.index("not_before_us")
 
 
 def read_spec(body: schemas.TransferRequest) -> TransferSpec:
-    """What the body asks for. An index in `after` is left as it is: only who sees the batch knows whom it means."""
+    """What the body asks for. An index in `after` is kept: only the caller of this function sees the batch that it points into."""
     values = _converted(list(_body_spec(body)), _READ_SPEC)
     values[_NOT_BEFORE] = values[_NOT_BEFORE] or 0
     values.append(_read_options(body))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wake-ups: "there is something new on this topic", inside the process and, through Redis, between processes.
 
-They carry nothing and may get lost; whoever listens (one reader of events, one of revisions, for all
+They carry nothing and may get lost; every listener (one reader of events, one of revisions, for all
 streams of a process) also looks at the database every few seconds. Without Redis all still works, later.
 """
 
@@ -77,7 +77,7 @@ class Wakeups:
             self._listeners.discard(listener)
 
     def close(self) -> None:
-        """Let whoever waits end."""
+        """End every wait."""
         self._closing = True
         self.wake(())
 

@@ -378,7 +378,7 @@ JobState: TypeAlias = Literal["QUEUED", "RUNNING", "DONE", "FAILED", "CANCELED"]
 
 class Limit(TypedDict):
     """
-    A limit of a token, and what is used of it.
+    A limit of a token and how much of it is used.
     """
 
     value: int | None
@@ -513,7 +513,7 @@ class NewToken(TypedDict):
 
 class Node(TypedDict):
     """
-    A node, and what is known of its place.
+    A node and its location.
     """
 
     id: str
@@ -524,7 +524,7 @@ class Node(TypedDict):
 
 class NodeBody(TypedDict):
     """
-    What is known of a node beside its links.
+    Metadata of a node.
     """
 
     id: str
@@ -769,7 +769,7 @@ State: TypeAlias = Literal["HELD", "RESERVED", "ACTIVE", "FINISHED", "FAILED", "
 
 class States(TypedDict):
     """
-    Live ones now; those that ended in the last 24 hours.
+    Live transfers now, and those that ended in the last 24 hours.
     """
 
     HELD: int
@@ -1192,7 +1192,7 @@ class Plan(TypedDict):
 
 class Problem(TypedDict):
     """
-    Why a request was refused (RFC 9457). Which members explain it hangs on the type; others may come.
+    Why a request was refused (RFC 9457). The type determines which members explain it; new members may be added.
     """
 
     type: str

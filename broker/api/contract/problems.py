@@ -59,7 +59,7 @@ class BrokenPromise(BaseModel):
 
 
 class ProblemOut(BaseModel):
-    """Why a request was refused (RFC 9457). Which members explain it hangs on the type; others may come."""
+    """Why a request was refused (RFC 9457). The type determines which members explain it; new members may be added."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -63,7 +63,7 @@ async def read_assignments(
     _: Agent,
     if_none_match: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """The desired state of an agent, whole."""
+    """The whole desired state of an agent."""
     async with broker.database.transaction() as connection:
         revision = await hosts.mark_seen(connection, host, broker.clock())
         if revision is not None and if_none_match == etag(revision):
@@ -133,7 +133,7 @@ def _report(host: str, item: AgentReport, now_us: int) -> Report:
 
 
 def _about(body: ReportsBody, now_us: int) -> dict[str, Any]:
-    """What the agent says of itself, as columns of `hosts`."""
+    """The agent's description of itself, as columns of `hosts`."""
     about: dict[str, Any] = {}
     if body.goodbye:
         about["goodbye_us"] = now_us

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/docs: the contract to read and to try, by Swagger UI. Its files come with the dashboard, so that no other host sees who reads."""
+"""/docs: the contract to read and to try, by Swagger UI. Its files come with the dashboard, so a reader's browser contacts no other host."""
 
 import asyncio
 import gzip
@@ -17,7 +17,7 @@ from broker.api.headers import CONTENT_SECURITY_POLICY
 
 router = APIRouter(include_in_schema=False)
 
-# Swagger UI writes style attributes into its page; scripts are held to our own all the same.
+# Swagger UI writes style attributes into its page; scripts are still restricted to our own.
 _POLICY = CONTENT_SECURITY_POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -44,7 +44,7 @@ async def documentation() -> HTMLResponse:
 
 @router.get("/openapi.json")
 async def contract(request: Request) -> Response:
-    """Written once for each process, and in another one: half a second of work, which anybody may ask for, and a thread would share the
+    """Generated once for each process, in a child process: it takes half a second, any client may request it, and a thread would share the
     interpreter with everybody else's requests.
     """
     state = request.app.state
@@ -56,7 +56,7 @@ async def contract(request: Request) -> Response:
     return StreamingResponse(_pieces(said), media_type="application/json", headers=headers)
 
 
-# Whoever does not read is written no more than his connection holds, and his next request waits.
+# A client that does not read gets no more than its connection buffers, and its next request waits.
 _PIECE = 32 * 1024
 
 

@@ -42,10 +42,10 @@ async def stream(
     state: Annotated[list[State] | None, Query(description="only events that left a transfer in one of these states")] = None,
     terminal: Annotated[bool, Query(description="only events that left a transfer ended, however it did")] = False,
 ) -> Response:
-    """SSE of every change that the token may see, in order and without gaps; who reconnects with Last-Event-ID misses nothing that is kept.
+    """SSE of every change that the token may see, in order and without gaps. With Last-Event-ID, it resumes and misses no event that is kept.
 
-    `event: reset`: the broker cannot go on behind Last-Event-ID (its database was set back, or is another one); it goes on from now, and what
-    was learnt from the stream must be read anew. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
+    `event: reset`: the broker does not know Last-Event-ID (its database was restored, or is another one) and continues from now; read again
+    what you have learnt from the stream. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
     """
     wanted = Wanted(visible(who), subject, project, frozenset(map(str, state or ())), terminal)
     asked = None if last_event_id is None else _position(last_event_id)
@@ -63,7 +63,7 @@ async def stream(
 
 
 def visible(who: Principal) -> frozenset[str] | None:
-    """Of which kinds this caller may see events; None: of all, as in the audit log. Nobody sees more here than by asking elsewhere."""
+    """The kinds of events that the caller may see; None: all, as in the audit log. Other endpoints show the same."""
     if who.may(Scope.OPERATE):
         return None
     return PUBLIC | {"token"} if who.may(Scope.ADMIN) else PUBLIC
@@ -79,8 +79,8 @@ def _position(last_event_id: str) -> Position:
 async def _events(
     broker: Broker, listener: Listener, position: Position | None, who: Callable[[], Awaitable[object]], *, reset: bool = False
 ) -> AsyncGenerator[str]:
-    """What is behind `position` from the table, then what the feed tells. `who` raises Problem once the caller's token or session has ended."""
-    # An id at once: whoever is cut off before the first event can go on from here all the same.
+    """The events after `position` from the table, then those of the feed. `who` raises Problem once the caller's token or session has ended."""
+    # An id at once: a client that is cut off before the first event can resume from here.
     if position is None:
         position = listener.since
     yield _reset(broker, position) if reset else f"id: {position}\n{sse.HEARTBEAT}"
@@ -109,11 +109,11 @@ async def _events(
                 position = max(position, broker.feed.position)
                 yield f"id: {position}\n{sse.HEARTBEAT}"
     except (Problem, DatabaseAway):
-        return  # who may come back goes on behind the last id
+        return  # the client can reconnect and resume after the last id
 
 
 async def _missed(broker: Broker, listener: Listener, position: Position) -> AsyncIterator[list[StoredEvent]]:
-    """What lies between `position` and what the listener hears by itself."""
+    """The events between `position` and the first one that the feed tells."""
     while position < listener.since:
         async with broker.feed.catching_up, broker.database.transaction() as connection:
             page = await events.after(connection, position, PAGE, listener.wanted.subject)
@@ -124,7 +124,7 @@ async def _missed(broker: Broker, listener: Listener, position: Position) -> Asy
 
 
 def _reset(broker: Broker, position: Position) -> str:
-    """As an event, so that whoever knows events and not this one takes it for a change of something."""
+    """An event, so that a client that does not know its kind treats it as a change."""
     event = Event(broker.clock(), "broker", "stream.reset", "stream", "events", None, None)
     return sse.message(orjson.dumps(render.event(StoredEvent(position, event))).decode(), "reset", str(position))
 
@@ -146,7 +146,7 @@ async def audit_log(
     limit: paging.Limit = 100,
     cursor: paging.Cursor = None,
 ) -> Response:
-    """Who did what, newest first, with the state before and after. What is sought must all hold."""
+    """All changes, newest first, with the state before and after. All filters must match."""
     before = paging.decode(cursor, "audit-log", int)
     sought = Sought(search, actor, action, kind, subject, text or None, since, until)
     async with broker.database.transaction() as connection:

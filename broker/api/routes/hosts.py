@@ -41,7 +41,7 @@ async def create_enrolment_token(body: EnrolmentTokenBody, broker: BrokerDepende
 
 @router.get("/enrolment-tokens", operation_id="listEnrolmentTokens", response_model=list[EnrolmentTokenOut])
 async def list_enrolment_tokens(broker: BrokerDependency, _: Operator) -> Response:
-    """Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host."""
+    """The enrolment tokens, newest first, without their secrets. An agent that joins with an open token becomes its host."""
     async with broker.database.transaction() as connection:
         found = await access.list_enrolments(connection)
     now_us = broker.clock()
@@ -50,7 +50,7 @@ async def list_enrolment_tokens(broker: BrokerDependency, _: Operator) -> Respon
 
 @router.delete("/enrolment-tokens/{token_id}", operation_id="revokeEnrolmentToken", status_code=204, response_class=Response)
 async def revoke_enrolment_token(token_id: str, broker: BrokerDependency, caller: Operator) -> Response:
-    """Nobody joins with it any more. One that was used is a host by now: remove that."""
+    """Revoke an enrolment token. If it has been used, remove its host instead."""
     if "\0" in token_id:
         raise Problem("not-found", "there is no such enrolment token")
     await enrolment.revoke_token(broker.database, broker.clock(), token_id, caller.id)

@@ -40,7 +40,7 @@ States = Annotated[list[JobState] | None, Query()]
 async def plan(
     body: PlanBody, http: HttpRequest, broker: BrokerDependency, caller: Operator, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Re-optimise: plan what has not yet been sent anew, together, keeping every promise. The job's result lists what would change."""
+    """Re-optimise: replan all volumes not yet sent together, keeping every promise. The job's result lists the changes."""
     await _check_names(broker, body)
     key = queues.key_of(caller, idempotency_key, await http.body(), Kind.PLAN)
     return await queues.queue(broker, caller, Kind.PLAN, body.model_dump(), key)
@@ -74,7 +74,7 @@ async def show_plan(job_id: str, broker: BrokerDependency, _: Reader) -> Respons
 
 @router.post("/plans/{job_id}/cancel", operation_id="cancelPlan", response_model=JobOut, responses={200: TAGGED})
 async def cancel_plan(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
-    """Stop it; what it has not booked by then is not booked. No change where it has ended."""
+    """Cancel a re-optimisation; it books nothing more. Changes nothing if it has ended."""
     job = await queues.find(broker, Kind.PLAN, job_id)
     queues.check_revision(job, revision)
     return await queues.cancel(broker, caller, job)
@@ -163,7 +163,7 @@ async def plot(job_id: str, broker: BrokerDependency, _: Reader) -> Response:
 
 @router.post("/simulations/{job_id}/cancel", operation_id="cancelSimulation", response_model=JobOut, responses={200: TAGGED})
 async def cancel_simulation(job_id: str, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
-    """Stop it: one's own with `submit`, everybody's with `operate`. No change where it has ended."""
+    """Cancel a simulation: your own with `submit`, any with `operate`. Changes nothing if it has ended."""
     job = await queues.find(broker, Kind.SIMULATION, job_id)
     if job.owner != caller.id and not caller.may(Scope.OPERATE):
         raise Problem(
@@ -183,7 +183,7 @@ def _result(job: Job) -> dict[str, Any]:
 
 @router.post("/plans/{job_id}/apply", operation_id="applyPlan", response_model=JobOut, responses={200: TAGGED})
 async def apply(job_id: str, broker: BrokerDependency, caller: Operator, revision: ExpectedRevision) -> Response:
-    """Book the result: all of it, or nothing where a link or a transfer is not as it was (409 `conflict` with `changed`)."""
+    """Book the result: all of it, or nothing if a link or a transfer has changed since (409 `conflict` with `changed`)."""
     job = await queues.find(broker, Kind.PLAN, job_id)
     queues.check_revision(job, revision)
     if job.state is not JobState.DONE or job.result is None:

@@ -43,7 +43,7 @@ async def list_links(broker: BrokerDependency, _: Reader) -> Response:
 
 @router.post("", operation_id="createLink", status_code=201, response_model=LinkOut, responses={201: CREATED})
 async def create(body: LinkBody, broker: BrokerDependency, caller: Operator) -> Response:
-    """Add a directed link. Refused where its id is taken."""
+    """Add a directed link. Refused if the id exists."""
     link = link_of(body)
     network_answers.refuse(list(mistakes(link)))
     (record,) = await broker.desk.submit(CreateLinks([link], caller.id))
@@ -68,7 +68,7 @@ async def change(
     revision: ExpectedRevision,
     preview: PreviewWanted = False,
 ) -> Response:
-    """Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`."""
+    """Change a link. A capacity below the bookings is refused with the promises that would break, unless `on_broken` is `replan`."""
     given = body.given()
     given.pop("on_broken", None)
     if "available" in given:
@@ -98,7 +98,7 @@ async def delete(
     on_broken: OnBroken = "refuse",
     preview: PreviewWanted = False,
 ) -> Response:
-    """Remove a link. Where transfers are booked on it, that is refused, unless `on_broken` is `replan`: they take other paths then."""
+    """Delete a link. Refused if transfers are booked on it, unless `on_broken` is `replan`: then they are replanned over other paths."""
     command = DeleteLink(link_id, caller.id, revision, preview or on_broken == "replan", broker.policy)
     done = await _decided(broker, command, preview)
     if not command.replan:
@@ -116,7 +116,7 @@ async def calendar(
     points: Annotated[int, Query(ge=2, le=100_000, description="more steps than this are thinned out, keeping peaks")] = 2000,
     reverse: Annotated[bool, Query(description="also what is booked on the link back between the same two nodes")] = False,
 ) -> Response:
-    """gamma(t) and what is behind it: capacity, booked and free payload rate, as steps."""
+    """gamma(t) as steps: capacity, booked and free payload rate."""
     record = await _found(broker, link_id)
     begin_us, end_us = span(begin, end, broker.clock())
     async with broker.database.transaction() as connection:
@@ -146,7 +146,7 @@ async def calendar(
 async def add_window(
     link_id: str, body: WindowBody, broker: BrokerDependency, caller: Operator, preview: PreviewWanted = False
 ) -> Response:
-    """A maintenance window, an outage or background traffic: for a while no more than `bps` may be used."""
+    """Add a maintenance window, an outage or background traffic: at most `bps` may be used meanwhile."""
     if body.end <= body.begin:
         raise Problem.of_field("end", "must lie after begin")
     window = WindowRecord(broker.new_id("win"), link_id, body.begin, body.end, body.bps, body.kind, body.reason)
@@ -172,7 +172,7 @@ async def _decided(broker: Broker, command: Alone[LinkChange], preview: bool) ->
 
 
 def _shown(broker: Broker, record: LinkRecord) -> dict[str, Any]:
-    """After a change by our own desk, whose replica has the network as the change left it."""
+    """The answer after a change by this process's desk, whose replica already has the changed network."""
     return render.link(record, broker.desk.replica.network.reverse(record.link.id))
 
 

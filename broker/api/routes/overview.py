@@ -28,7 +28,7 @@ _BUSIEST = 20
 
 @router.get("/overview", operation_id="getOverview", response_model=OverviewOut)
 async def overview(broker: BrokerDependency, _: Reader) -> Response:
-    """Promises kept, at risk and broken; what was admitted and refused, and why; transfers, agents, links."""
+    """Promises kept, at risk and broken; admissions and refusals with their reasons; transfers, agents, links."""
     now_us, silence_us = broker.clock(), broker.clock_limits.silence_us
     day_us = now_us - _DAY_US
     async with broker.database.transaction() as connection:
@@ -113,7 +113,7 @@ async def load(
     end: To = None,
     steps: Annotated[int, Query(ge=1, le=1000, description="equal spans of time")] = 96,
 ) -> Response:
-    """The largest share booked of every link, in each span of time: one answer for a map that moves."""
+    """The largest booked share of every link in each span of time, for an animated map."""
     now_us = broker.clock()
     if at is not None:
         if at >= MAX_TIME_US:

@@ -33,7 +33,7 @@ class PlannerOut(BaseModel):
 
 @router.get("", operation_id="listPlanners", response_model=list[PlannerOut])
 async def list_planners(_: Reader) -> Response:
-    """Every planner, and what it does."""
+    """Every planner with its traits."""
     return render.answer([
         {
             "name": name,
@@ -46,6 +46,6 @@ async def list_planners(_: Reader) -> Response:
 
 
 def _about(planner: Planner) -> str:
-    """As its file begins, as plain text."""
+    """The first docstring line of its module, as plain text."""
     module = inspect.getmodule(type(planner))
     return ((module and module.__doc__) or "").strip().split("\n")[0].replace("`", "")

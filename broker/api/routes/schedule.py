@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/v1/schedule: who sends when; /v1/links/{link_id}/bookings: who has what of a link, and what was measured on it."""
+"""/v1/schedule: all transfers over time; /v1/links/{link_id}/bookings: the bookings of a link, and the rates measured on it."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ async def show(
     limit: Annotated[int, Query(ge=1, le=10_000, description="items a page")] = 1000,
     cursor: paging.Cursor = None,
 ) -> Response:
-    """TRC vectors: of each transfer the steps that touch the range, whole; of those that have ended, what was carried."""
+    """TRC vectors: for each transfer, the whole segments that touch the range; for ended transfers, those that were carried."""
     begin_us, end_us = span(begin, end, broker.clock())
     part = Part(link, host, project)
     async with broker.database.transaction() as connection:
@@ -83,7 +83,7 @@ async def link_bookings(
     points: Annotated[int, Query(ge=2, le=100_000, description="the others are thinned out to so many steps")] = 2000,
     spans: Annotated[int, Query(ge=1, le=5000, description="of time, in which measured rates are averaged")] = 500,
 ) -> Response:
-    """Who has what of a link when, net of what was given back, and what the senders measured. Past and ended ones included."""
+    """The bookings of a link by transfer, without released capacity, and the rates that the senders measured. Includes ended transfers."""
     begin_us, end_us = span(begin, end, broker.clock())
     async with broker.database.transaction() as connection:
         if not link_id.isascii() or "\0" in link_id or link_id not in await bookings.read_heads(connection):

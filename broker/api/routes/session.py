@@ -19,7 +19,7 @@ router = make_router("session", "/v1/session")
 
 @router.post("", operation_id="signIn", status_code=201, response_model=SessionOut, openapi_extra=OPEN)
 async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency) -> Response:
-    """Trade a token for a session: the answer sets a cookie that does in its place, and that no script can read.
+    """Trade a token for a session: the answer sets a cookie that replaces the token and that scripts cannot read.
 
     By cookie, whatever changes anything needs the header `X-BWB-CSRF: 1`.
     """
@@ -40,7 +40,7 @@ async def sign_in(body: SessionBody, request: Request, broker: BrokerDependency)
 
 @router.get("", operation_id="getSession", response_model=SessionOut)
 async def show(request: Request, caller: Reader) -> Response:
-    """Who is calling, and what they may."""
+    """The caller and its scopes."""
     by_cookie = "authorization" not in request.headers and cookie_secret(request) is not None
     expires_us = (await signed_in(request)).expires_us if by_cookie else None
     return render.answer(_shown(caller, expires_us), headers={"Cache-Control": "no-store"})

@@ -48,7 +48,7 @@ _BATCH = {"requestBody": {"content": {"application/json": {"schema": {"items": _
 
 
 async def _judged(given: list[Ask], broker: Broker, caller: Principal) -> list[Ask]:
-    """Those that hosts cannot carry out now say why: packets not theirs, an agent that is down, a clock that is not good enough."""
+    """The asks; each that its hosts cannot carry out has the reason: packets not allowed, an agent down, a clock too inaccurate."""
     by_clock = any(clocks.begins_by_clock(item) for item in given)
     if not by_clock and not any(liveness.agents_needed(item) for item in given):
         return given
@@ -60,7 +60,7 @@ async def _judged(given: list[Ask], broker: Broker, caller: Principal) -> list[A
 
 
 async def _admission(broker: Broker, caller: Principal, asked: Sequence[Ask], key: Key | None) -> Admit:
-    """The command for these asks; where some preempt, with those that may have to give way."""
+    """The command for these asks; with the transfers that may be displaced, if some asks preempt."""
     preempting = [item for item in asked if item.preempt]
     if not preempting:
         return Admit(asked, caller.id, broker.policy, key, allowance=broker.allowance(caller))
@@ -101,7 +101,7 @@ def _count(broker: Broker, results: Sequence[Transfer | Problem]) -> None:
 async def submit(
     body: TransferRequest, http: HttpRequest, broker: BrokerDependency, caller: Submitter, idempotency_key: IdempotencyKey = None
 ) -> Response:
-    """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had."""
+    """Book a transfer. 201 means that the booking is on disk; 409 `infeasible` names the binding link and has counter-offers."""
     with _timed(broker, "single"):
         key = _key(caller, idempotency_key, await http.body(), "transfers")
         asked = await _judged([parse_ask(body, broker.new_id("tr"))], broker, caller)
@@ -122,7 +122,7 @@ async def submit_batch(
     body: Annotated[list[Any], Body(min_length=1)],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
+    """Book many transfers, each independently. The answer has a status per item, in order. Other callers are served in between.
 
     Those with one joint planner (vifi, optimal) are planned together.
     """
@@ -136,7 +136,7 @@ async def submit_batch(
         items = await validate(body)
         key = _key(caller, idempotency_key, await http.body(), "batch")
         asked = await _judged(parse_asks(items, [broker.new_id("tr") for _ in items]), broker, caller)
-        # The framework keeps the list until it has our answer; what is in it is several times as large as `asked`.
+        # The framework keeps the list until the answer; its items are several times as large as `asked`.
         body.clear()
         items.clear()
         results = await _admitted(broker, caller, asked, key)
@@ -151,7 +151,7 @@ async def submit_batch(
 
 @router.post("/quotes", operation_id="quoteTransfer", response_model=QuotesOut)
 async def quote(body: QuoteRequest, broker: BrokerDependency, caller: Reader) -> Response:
-    """What each planner would answer now. Nothing is booked, and nothing is kept for you."""
+    """What each planner would answer now. Books and reserves nothing."""
     planners = list(PLANNERS) if body.planners == ["*"] else list(dict.fromkeys(body.planners or [body.planner]))
     asked = await _judged([parse_ask(body, "quote")], broker, caller)
     answers = await broker.desk.submit(Quote(asked[0], planners, broker.policy, broker.account(caller)))

@@ -33,7 +33,7 @@ async def healthz() -> Response:
     openapi_extra=OPEN,
 )
 async def readyz(broker: BrokerDependency) -> Response:
-    """The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count."""
+    """The process can admit: PostgreSQL answers. The answer also tells whether Redis does, which does not matter for it."""
 
     async def look() -> None:
         async with asyncio.timeout(_PATIENCE_S), broker.database.transaction() as connection:

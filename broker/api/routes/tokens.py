@@ -22,7 +22,7 @@ router = make_router("tokens", "/v1/tokens")
 
 @router.get("", operation_id="listTokens", response_model=list[TokenInUse])
 async def list_tokens(broker: BrokerDependency, _: Administrator) -> Response:
-    """Every token that there ever was, without its secret."""
+    """Every token, including revoked ones, without its secret."""
     async with broker.database.transaction() as connection:
         return render.answer(await _shown(broker, connection, await access.list_tokens(connection)))
 
@@ -42,7 +42,7 @@ async def show(token_id: str, broker: BrokerDependency, _: Administrator) -> Res
 async def change(
     token_id: str, body: TokenChangeBody, broker: BrokerDependency, caller: Administrator, revision: ExpectedRevision
 ) -> Response:
-    """Set limits; those that are not named stay. What is booked stays as well: a lower limit holds for what comes."""
+    """Set limits; limits that are not named stay. Existing bookings stay as well: a lower limit applies to new ones."""
     if "\0" in token_id:
         raise Problem("not-found", "there is no such token")
     await tokens.change_limits(broker.database, broker.clock(), token_id, body.limits.given(), revision, caller.id)
@@ -89,7 +89,7 @@ async def create(body: TokenBody, broker: BrokerDependency, caller: Administrato
 
 @router.delete("/{token_id}", operation_id="revokeToken", status_code=204, response_class=Response)
 async def revoke(token_id: str, broker: BrokerDependency, caller: Administrator) -> Response:
-    """End a token and the sessions that were opened with it. What is booked with it stays."""
+    """Revoke a token and end the sessions opened with it. Its bookings stay."""
     if "\0" in token_id:
         raise Problem("not-found", "there is no such token")
     await tokens.revoke(broker.database, broker.clock(), token_id, caller.id)

@@ -45,7 +45,7 @@ async def put(
     revision: ExpectedRevision,
     preview: Annotated[bool, Query(description="change nothing, and answer what would be with on_broken=replan")] = False,
 ) -> Response:
-    """Make the network exactly this, in one step. Hosts' NICs and windows stay as they are.
+    """Replace the network in one step. Hosts' NICs and windows are not changed.
 
     Where this takes capacity from under bookings, it is refused with the promises that would break, unless `on_broken` is `replan`.
     The same document a second time changes nothing.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/v1/transfers: those that there are, to look at and to change."""
+"""/v1/transfers: list, show and change transfers."""
 
 import time
 from collections.abc import Mapping
@@ -102,7 +102,7 @@ async def show(
     ] = 0,
     if_none_match: Annotated[str | None, Header(alias="If-None-Match", max_length=60, description="ETag of what was read")] = None,
 ) -> Response:
-    """With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then."""
+    """One transfer. With `wait`, the answer comes when its revision differs from If-None-Match (or from now), it has ended, or the time is up."""
     found = await _found(broker, transfer_id)
     known = (if_none_match or "").removeprefix("W/")  # the tag of a compressed answer is weak
     if wait:
@@ -128,14 +128,14 @@ async def change(
     revision: ExpectedRevision,
     preview: PreviewWanted = False,
 ) -> Response:
-    """Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was."""
+    """Change a transfer. A change of its booking is replanned in one step; if that is refused, the old booking stays."""
     command = Change(transfer_id, caller.id, revision, broker.policy, read_patch(body), broker.account(caller))
     return await _carry_out(broker, caller, command, preview)
 
 
 @router.post("/transfers/{transfer_id}/commit", operation_id="commitTransfer", response_model=TransferOut, responses={200: TAGGED})
 async def commit(transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision) -> Response:
-    """Turn a held booking into a reservation."""
+    """Commit a held booking."""
     return await _carry_out(broker, caller, Commit(transfer_id, caller.id, revision))
 
 
@@ -148,7 +148,7 @@ async def commit(transfer_id: TransferId, broker: BrokerDependency, caller: Subm
 async def cancel(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
-    """End a transfer; what is still booked goes back at once."""
+    """Cancel a transfer; its remaining booking is released at once."""
     return await _carry_out(broker, caller, End(transfer_id, caller.id, revision, action=Action.CANCEL), preview)
 
 
@@ -161,7 +161,7 @@ async def cancel(
 async def pause(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
-    """Send nothing until resumed; what is still booked goes back."""
+    """Pause a transfer until it is resumed; its remaining booking is released."""
     return await _carry_out(broker, caller, Pause(transfer_id, caller.id, revision, broker.policy), preview)
 
 
@@ -174,7 +174,7 @@ async def pause(
 async def resume(
     transfer_id: TransferId, broker: BrokerDependency, caller: Submitter, revision: ExpectedRevision, preview: PreviewWanted = False
 ) -> Response:
-    """Book the rest of a paused transfer from now on."""
+    """Resume a paused transfer: book its remaining volume from now on."""
     return await _carry_out(
         broker, caller, Resume(transfer_id, caller.id, revision, broker.policy, broker.account(caller)), preview
     )
@@ -182,7 +182,7 @@ async def resume(
 
 @router.get("/transfers/{transfer_id}/events", operation_id="listTransferEvents", response_model=list[EventOut])
 async def history(transfer_id: TransferId, broker: BrokerDependency, caller: Reader, limit: paging.Limit = 200) -> Response:
-    """What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`."""
+    """The history of a transfer, oldest first. Names of tokens other than its owner's are shown to tokens with `operate`."""
     transfer = await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
         found = await events.of_subject(connection, transfer_id, limit)
@@ -193,7 +193,7 @@ async def history(transfer_id: TransferId, broker: BrokerDependency, caller: Rea
 
 @router.get("/transfers/{transfer_id}/measurements", operation_id="getTransferMeasurements")
 async def measurements(transfer_id: TransferId, broker: BrokerDependency, _: Reader) -> Response:
-    """What the agents reported: time, host, bytes so far, rate measured and rate applied."""
+    """The reports of the agents: time, host, bytes so far, rate measured and rate applied."""
     await _found(broker, transfer_id)
     async with broker.database.transaction() as connection:
         found = await reports.read_measured(connection, transfer_id)
@@ -222,7 +222,7 @@ async def _carry_out(broker: Broker, caller: Principal, command: OneTransfer, pr
 
 
 async def _changed(broker: Broker, caller: Principal, found: Transfer, known: str, wait_s: float) -> Transfer:
-    """`found` as it is when it has changed from what is known, or has ended, or the time is up."""
+    """The transfer as soon as its ETag differs from `known`, it has ended, or the time is up."""
     if not found.live or etag(found.revision) != known:
         return found
     until = time.monotonic() + wait_s
@@ -250,7 +250,7 @@ def _storable(text: str) -> bool:
 
 
 async def _may_change(broker: Broker, caller: Principal, transfer_id: str) -> Transfer:
-    """One's own transfers with `submit`, everybody's with `operate`. Owners never change, so a look before the lock is enough."""
+    """Callers change their own transfers with `submit`, any with `operate`. Owners never change, so a check before the lock is enough."""
     transfer = await _found(broker, transfer_id)
     if transfer.owner != caller.id and not caller.may(Scope.OPERATE):
         raise Problem(

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get overview
-         * @description Promises kept, at risk and broken; what was admitted and refused, and why; transfers, agents, links.
+         * @description Promises kept, at risk and broken; admissions and refusals with their reasons; transfers, agents, links.
          */
         get: operations["getOverview"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Get network load
-         * @description The largest share booked of every link, in each span of time: one answer for a map that moves.
+         * @description The largest booked share of every link in each span of time, for an animated map.
          */
         get: operations["getNetworkLoad"];
         put?: never;
@@ -59,7 +59,7 @@ export interface paths {
         put?: never;
         /**
          * Submit transfer
-         * @description Book a transfer. 201 means that the booking is on disk; 409 `infeasible` says what binds and what could be had.
+         * @description Book a transfer. 201 means that the booking is on disk; 409 `infeasible` names the binding link and has counter-offers.
          */
         post: operations["submitTransfer"];
         delete?: never;
@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Submit batch
-         * @description Book many transfers, each for itself, between which other callers have their turn: the answer has a status per item, in order.
+         * @description Book many transfers, each independently. The answer has a status per item, in order. Other callers are served in between.
          *
          *     Those with one joint planner (vifi, optimal) are planned together.
          */
@@ -101,7 +101,7 @@ export interface paths {
         put?: never;
         /**
          * Quote transfer
-         * @description What each planner would answer now. Nothing is booked, and nothing is kept for you.
+         * @description What each planner would answer now. Books and reserves nothing.
          */
         post: operations["quoteTransfer"];
         delete?: never;
@@ -119,7 +119,7 @@ export interface paths {
         };
         /**
          * Get transfer
-         * @description With `wait`: as soon as its revision is another than that of If-None-Match (without: than now), or it has ended; else then.
+         * @description One transfer. With `wait`, the answer comes when its revision differs from If-None-Match (or from now), it has ended, or the time is up.
          */
         get: operations["getTransfer"];
         put?: never;
@@ -129,7 +129,7 @@ export interface paths {
         head?: never;
         /**
          * Change transfer
-         * @description Change a transfer. What concerns its booking is planned anew as one step: refused, the old booking stays as it was.
+         * @description Change a transfer. A change of its booking is replanned in one step; if that is refused, the old booking stays.
          */
         patch: operations["changeTransfer"];
         trace?: never;
@@ -145,7 +145,7 @@ export interface paths {
         put?: never;
         /**
          * Commit transfer
-         * @description Turn a held booking into a reservation.
+         * @description Commit a held booking.
          */
         post: operations["commitTransfer"];
         delete?: never;
@@ -165,7 +165,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel transfer
-         * @description End a transfer; what is still booked goes back at once.
+         * @description Cancel a transfer; its remaining booking is released at once.
          */
         post: operations["cancelTransfer"];
         delete?: never;
@@ -185,7 +185,7 @@ export interface paths {
         put?: never;
         /**
          * Pause transfer
-         * @description Send nothing until resumed; what is still booked goes back.
+         * @description Pause a transfer until it is resumed; its remaining booking is released.
          */
         post: operations["pauseTransfer"];
         delete?: never;
@@ -205,7 +205,7 @@ export interface paths {
         put?: never;
         /**
          * Resume transfer
-         * @description Book the rest of a paused transfer from now on.
+         * @description Resume a paused transfer: book its remaining volume from now on.
          */
         post: operations["resumeTransfer"];
         delete?: never;
@@ -223,7 +223,7 @@ export interface paths {
         };
         /**
          * List transfer events
-         * @description What happened to a transfer, oldest first. Names of other tokens than its owner's are for who may `operate`.
+         * @description The history of a transfer, oldest first. Names of tokens other than its owner's are shown to tokens with `operate`.
          */
         get: operations["listTransferEvents"];
         put?: never;
@@ -243,7 +243,7 @@ export interface paths {
         };
         /**
          * Get transfer measurements
-         * @description What the agents reported: time, host, bytes so far, rate measured and rate applied.
+         * @description The reports of the agents: time, host, bytes so far, rate measured and rate applied.
          */
         get: operations["getTransferMeasurements"];
         put?: never;
@@ -269,7 +269,7 @@ export interface paths {
         put?: never;
         /**
          * Start plan
-         * @description Re-optimise: plan what has not yet been sent anew, together, keeping every promise. The job's result lists what would change.
+         * @description Re-optimise: replan all volumes not yet sent together, keeping every promise. The job's result lists the changes.
          */
         post: operations["startPlan"];
         delete?: never;
@@ -309,7 +309,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel plan
-         * @description Stop it; what it has not booked by then is not booked. No change where it has ended.
+         * @description Cancel a re-optimisation; it books nothing more. Changes nothing if it has ended.
          */
         post: operations["cancelPlan"];
         delete?: never;
@@ -393,7 +393,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel simulation
-         * @description Stop it: one's own with `submit`, everybody's with `operate`. No change where it has ended.
+         * @description Cancel a simulation: your own with `submit`, any with `operate`. Changes nothing if it has ended.
          */
         post: operations["cancelSimulation"];
         delete?: never;
@@ -413,7 +413,7 @@ export interface paths {
         put?: never;
         /**
          * Apply plan
-         * @description Book the result: all of it, or nothing where a link or a transfer is not as it was (409 `conflict` with `changed`).
+         * @description Book the result: all of it, or nothing if a link or a transfer has changed since (409 `conflict` with `changed`).
          */
         post: operations["applyPlan"];
         delete?: never;
@@ -437,7 +437,7 @@ export interface paths {
         put?: never;
         /**
          * Create link
-         * @description Add a directed link. Refused where its id is taken.
+         * @description Add a directed link. Refused if the id exists.
          */
         post: operations["createLink"];
         delete?: never;
@@ -462,14 +462,14 @@ export interface paths {
         post?: never;
         /**
          * Delete link
-         * @description Remove a link. Where transfers are booked on it, that is refused, unless `on_broken` is `replan`: they take other paths then.
+         * @description Delete a link. Refused if transfers are booked on it, unless `on_broken` is `replan`: then they are replanned over other paths.
          */
         delete: operations["deleteLink"];
         options?: never;
         head?: never;
         /**
          * Change link
-         * @description Change a link. Lowering it below what is booked is refused with the promises that would break, unless `on_broken` is `replan`.
+         * @description Change a link. A capacity below the bookings is refused with the promises that would break, unless `on_broken` is `replan`.
          */
         patch: operations["changeLink"];
         trace?: never;
@@ -483,7 +483,7 @@ export interface paths {
         };
         /**
          * Get link calendar
-         * @description gamma(t) and what is behind it: capacity, booked and free payload rate, as steps.
+         * @description gamma(t) as steps: capacity, booked and free payload rate.
          */
         get: operations["getLinkCalendar"];
         put?: never;
@@ -505,7 +505,7 @@ export interface paths {
         put?: never;
         /**
          * Add link window
-         * @description A maintenance window, an outage or background traffic: for a while no more than `bps` may be used.
+         * @description Add a maintenance window, an outage or background traffic: at most `bps` may be used meanwhile.
          */
         post: operations["addLinkWindow"];
         delete?: never;
@@ -543,7 +543,7 @@ export interface paths {
         };
         /**
          * List planners
-         * @description Every planner, and what it does.
+         * @description Every planner with its traits.
          */
         get: operations["listPlanners"];
         put?: never;
@@ -563,7 +563,7 @@ export interface paths {
         };
         /**
          * Get schedule
-         * @description TRC vectors: of each transfer the steps that touch the range, whole; of those that have ended, what was carried.
+         * @description TRC vectors: for each transfer, the whole segments that touch the range; for ended transfers, those that were carried.
          */
         get: operations["getSchedule"];
         put?: never;
@@ -583,7 +583,7 @@ export interface paths {
         };
         /**
          * Get link bookings
-         * @description Who has what of a link when, net of what was given back, and what the senders measured. Past and ended ones included.
+         * @description The bookings of a link by transfer, without released capacity, and the rates that the senders measured. Includes ended transfers.
          */
         get: operations["getLinkBookings"];
         put?: never;
@@ -608,7 +608,7 @@ export interface paths {
         get: operations["getTopology"];
         /**
          * Put topology
-         * @description Make the network exactly this, in one step. Hosts' NICs and windows stay as they are.
+         * @description Replace the network in one step. Hosts' NICs and windows are not changed.
          *
          *     Where this takes capacity from under bookings, it is refused with the promises that would break, unless `on_broken` is `replan`.
          *     The same document a second time changes nothing.
@@ -650,7 +650,7 @@ export interface paths {
         };
         /**
          * List enrolment tokens
-         * @description Those that are kept, without their secrets, the newest first. Whoever joins with an open one becomes that host.
+         * @description The enrolment tokens, newest first, without their secrets. An agent that joins with an open token becomes its host.
          */
         get: operations["listEnrolmentTokens"];
         put?: never;
@@ -677,7 +677,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke enrolment token
-         * @description Nobody joins with it any more. One that was used is a host by now: remove that.
+         * @description Revoke an enrolment token. If it has been used, remove its host instead.
          */
         delete: operations["revokeEnrolmentToken"];
         options?: never;
@@ -802,7 +802,7 @@ export interface paths {
         };
         /**
          * Get assignments
-         * @description The desired state of an agent, whole.
+         * @description The whole desired state of an agent.
          */
         get: operations["getAssignments"];
         put?: never;
@@ -862,13 +862,13 @@ export interface paths {
         };
         /**
          * Get session
-         * @description Who is calling, and what they may.
+         * @description The caller and its scopes.
          */
         get: operations["getSession"];
         put?: never;
         /**
          * Sign in
-         * @description Trade a token for a session: the answer sets a cookie that does in its place, and that no script can read.
+         * @description Trade a token for a session: the answer sets a cookie that replaces the token and that scripts cannot read.
          *
          *     By cookie, whatever changes anything needs the header `X-BWB-CSRF: 1`.
          */
@@ -892,7 +892,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description Every token that there ever was, without its secret.
+         * @description Every token, including revoked ones, without its secret.
          */
         get: operations["listTokens"];
         put?: never;
@@ -923,14 +923,14 @@ export interface paths {
         post?: never;
         /**
          * Revoke token
-         * @description End a token and the sessions that were opened with it. What is booked with it stays.
+         * @description Revoke a token and end the sessions opened with it. Its bookings stay.
          */
         delete: operations["revokeToken"];
         options?: never;
         head?: never;
         /**
          * Change token
-         * @description Set limits; those that are not named stay. What is booked stays as well: a lower limit holds for what comes.
+         * @description Set limits; limits that are not named stay. Existing bookings stay as well: a lower limit applies to new ones.
          */
         patch: operations["changeToken"];
         trace?: never;
@@ -944,10 +944,10 @@ export interface paths {
         };
         /**
          * Stream events
-         * @description SSE of every change that the token may see, in order and without gaps; who reconnects with Last-Event-ID misses nothing that is kept.
+         * @description SSE of every change that the token may see, in order and without gaps. With Last-Event-ID, it resumes and misses no event that is kept.
          *
-         *     `event: reset`: the broker cannot go on behind Last-Event-ID (its database was set back, or is another one); it goes on from now, and what
-         *     was learnt from the stream must be read anew. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
+         *     `event: reset`: the broker does not know Last-Event-ID (its database was restored, or is another one) and continues from now; read again
+         *     what you have learnt from the stream. `event: resume`: you read too slowly; the stream ends, reconnect with the id that came with it.
          */
         get: operations["streamEvents"];
         put?: never;
@@ -967,7 +967,7 @@ export interface paths {
         };
         /**
          * List audit log
-         * @description Who did what, newest first, with the state before and after. What is sought must all hold.
+         * @description All changes, newest first, with the state before and after. All filters must match.
          */
         get: operations["listAuditLog"];
         put?: never;
@@ -1027,7 +1027,7 @@ export interface paths {
         };
         /**
          * Check readiness
-         * @description The process can admit: PostgreSQL answers. Redis may be away; that is said, but does not count.
+         * @description The process can admit: PostgreSQL answers. The answer also tells whether Redis does, which does not matter for it.
          */
         get: operations["checkReadiness"];
         put?: never;
@@ -1670,7 +1670,7 @@ export interface components {
          * @enum {string}
          */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
-        /** @description A limit of a token, and what is used of it. */
+        /** @description A limit of a token and how much of it is used. */
         Limit: {
             /** @description null: no limit */
             value: number | null;
@@ -1927,14 +1927,14 @@ export interface components {
             /** @description the secret, shown only in the answer that creates it */
             token: string;
         };
-        /** @description A node, and what is known of its place. */
+        /** @description A node and its location. */
         Node: {
             id: string;
             name: string | null;
             latitude: number | null;
             longitude: number | null;
         };
-        /** @description What is known of a node beside its links. */
+        /** @description Metadata of a node. */
         NodeBody: {
             id: string;
             /** @description for people; null: the id */
@@ -2096,7 +2096,7 @@ export interface components {
             time_limit: boolean;
             default: boolean;
         };
-        /** @description Why a request was refused (RFC 9457). Which members explain it hangs on the type; others may come. */
+        /** @description Why a request was refused (RFC 9457). The type determines which members explain it; new members may be added. */
         Problem: {
             /**
              * Format: uri
@@ -2414,7 +2414,7 @@ export interface components {
          * @enum {string}
          */
         State: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
-        /** @description Live ones now; those that ended in the last 24 hours. */
+        /** @description Live transfers now, and those that ended in the last 24 hours. */
         States: {
             /** Format: int64 */
             HELD: number;
