@@ -67,11 +67,12 @@ test: build tools ## everything that CI runs; EFFORT=100 draws all cases of the 
 	  'chaos: .ci/pytest $(CHAOS)' \
 	  'go: .ci/gotest untimed' \
 	  then \
-	  'browser: .ci/pytest -n 2 --dist worksteal $(BROWSER)' \
+	  'browser: .ci/pytest -n 3 --dist worksteal $(BROWSER)' \
 	  beside \
 	  'whole: .ci/pytest -n 2 --dist worksteal $(WHOLE)' \
 	  then \
 	  'alone: .ci/pytest $(ALONE)' \
+	  then \
 	  'gotimed: .ci/gotest timed' \
 	  beside \
 	  'check: $(IDLE) $(MAKE) --no-print-directory --keep-going check'
