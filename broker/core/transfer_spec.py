@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a caller asks of one transfer, spelled once: admission, the stored record, changes and re-planning embed it.
 
-A new field of a transfer is a field here, a column of the same name (store/tables.py), and its form in REST (api/schemas.py, which
-docs/code.md names the recipe for). tests/api/test_transfer_fields.py fails where one of them is forgotten.
+A new field of a transfer is a field here, a column of the same name (store/tables.py), and its form in REST (api/schemas.py): "Add a
+REST field" in CONTRIBUTING.md. tests/api/test_transfer_fields.py fails where one of them is forgotten.
 """
 
 from collections.abc import Mapping
