@@ -2,6 +2,7 @@
 """Every link that a plan may book is locked before it is made, whatever moves the choice of paths; and nothing else is planned on."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from broker.core.units import US_PER_S
 from broker.desk.admission.admit import Admit
 from broker.desk.admission.quote import Quote
 from broker.desk.ground.batch import Batch, NotLocked
-from broker.desk.network.links import AddWindow
+from broker.desk.ground.replica import Replica
+from broker.desk.network.links import AddWindow, ChangeLink
 from broker.store.bookings import WindowRecord
 from broker.store.transfers import Transfer
 from tests.asks import make_change
@@ -94,4 +96,31 @@ async def test_a_way_that_nobody_foresaw_is_locked_in_the_second_attempt(world: 
     assert isinstance(thin, Transfer)
     changed = await world.do(make_change(thin.id, "me", planner="fbls", rate_max_bps=GBIT // 2))
     assert {s.path for s in changed.segments if s.end_us > clock.now_us} == {("L2", "L3")}
+    await world.check()
+
+
+@pytest.mark.desks(2)
+async def test_a_network_is_read_under_no_locks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link with 100,000 steps takes half a second to read: meanwhile another desk admits on the links that this one wants."""
+    await world.links(DIRECT)
+    await world.book(world.ask(), desk=1)
+    await world.do(
+        ChangeLink("L1", "me", lambda link: replace(link, capacity_bps=2 * GBIT), None, False, POLICY)
+    )  # by the first desk
+    reads, may_read = asyncio.Event(), asyncio.Event()
+    load = Replica.load_topology
+
+    async def slowly(replica: Replica, connection: Any) -> None:
+        reads.set()
+        await may_read.wait()
+        await load(replica, connection)
+
+    monkeypatch.setattr(Replica, "load_topology", slowly)
+    late = asyncio.create_task(world.book(world.ask(), desk=1))
+    try:
+        await asyncio.wait_for(reads.wait(), 10)
+        await asyncio.wait_for(world.book(world.ask(), desk=0), 10)
+    finally:
+        may_read.set()
+        await late
     await world.check()

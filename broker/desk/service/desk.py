@@ -19,7 +19,7 @@ from broker.desk.ground.command import Alone, Command, Foreseen, Preview, list_m
 from broker.desk.ground.policy import Policy
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
-from broker.desk.service.locks import Restart, lock, lock_everything
+from broker.desk.service.locks import Restart, Stale, lock, lock_everything
 from broker.desk.service.outcomes import count_refusals, decide, encode_answer, recall
 from broker.desk.service.queue import Queue, Work
 from broker.desk.service.rehearsal import Elsewhere, InProcess, Look, Rehearsed
@@ -34,7 +34,7 @@ _RESTARTS = 8
 
 # Everybody else waits while one transaction's commands are decided, and whoever reads waits for it several times in a row: after so long
 # no further decision is begun, and no more counter-offers are looked for.
-_SLICE_S = 0.04
+_SLICE_S = 0.02
 _OFFERS_S = 0.1
 
 # What is planned elsewhere begins so much later than it was asked: by then it is to be booked.
@@ -157,6 +157,10 @@ class Desk:
             heads = {link_id: bookings.Head(record.version, record.revision) for link_id, record in self.replica.records.items()}
             await self.replica.catch_up(connection, heads, self._clock())
 
+    async def _load_topology(self) -> None:
+        async with self._database.transaction() as connection:
+            await self.replica.load_topology(connection)
+
     async def _process_batch(self, batch: list[Work]) -> None:
         try:
             if isinstance(batch[0].command, Preview):
@@ -184,6 +188,9 @@ class Desk:
         for _ in range(_RESTARTS):
             try:
                 outcomes, hosts, wrote = await self._attempt(batch, every_link)
+            except Stale:
+                await self._load_topology()
+                continue
             except (Restart, Doubted):
                 continue
             except NotLocked:
@@ -303,6 +310,9 @@ class Desk:
                     outcome = await self._rehearse_command(command, every_link)
             except Problem as problem:
                 outcome = problem
+            except Stale:
+                await self._load_topology()
+                continue
             except Restart:
                 continue
             except NotLocked:

@@ -18,6 +18,13 @@ from broker.store import bookings, token_use, transfers
 _NOBODY = transfers.Chained(frozenset(), frozenset())
 
 
+class Stale(Exception):
+    """The network is not the one that the replica knows: load it, and begin the transaction anew.
+
+    Not under the locks of this one: a link with 100,000 steps takes half a second to read, and every other desk would wait for it.
+    """
+
+
 class Restart(Exception):
     """The network or a transfer's path changed between looking and locking: begin the transaction anew."""
 
@@ -31,7 +38,7 @@ async def lock(
     *,
     fresh: bool = False,
 ) -> Batch:
-    """Lock links, then transfers; bring the replica up to date. Raises Restart where what was looked at first has changed.
+    """Lock links, then transfers; bring the replica up to date. Raises Stale where the network has changed, Restart where a chain has.
 
     A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
     `every_link`: a planner may look anywhere. `fresh`: nothing will be written that would show what tokens have booked meanwhile.
@@ -51,8 +58,7 @@ async def lock(
     # A link that was deleted while we waited for its lock is known to the replica and missing from the heads.
     deleted = any(link_id in replica.records and link_id not in locked.heads for link_id in wanted)
     if deleted or locked.topology_version != replica.topology_version or not replica.is_current(locked.heads):
-        await replica.load_topology(connection)
-        raise Restart
+        raise Stale
     found = await transfers.get_many(connection, chain.behind | chain.ahead, lock=True) if named else {}
     if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
         raise Restart
