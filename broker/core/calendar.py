@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """gamma(t): the free capacity of one directed link as a step function of time, in memory.
 
-Two flat int64 arrays: `times[i]` begins a step, `free[i]` is its rate in bit/s; the last step holds for ever (after the last
-change point the whole link is free, Veeraraghavan et al. 2004, section 3.1). A change point costs 16 bytes, at most 24 with the
-spare room. Free capacity may go below zero when capacity is lowered under bookings; planners then see nothing free, and the audit
-sees the excess.
+Two flat int64 arrays: `times[i]` begins a step, `free[i]` is its rate in bit/s; the last step holds forever (after the last change
+point the whole link is free, Veeraraghavan et al. 2004, section 3.1). A change point costs 16 bytes, at most 24 with the spare
+room. Free capacity may become negative when capacity is lowered under bookings; planners then see nothing free, and the audit
+reports the excess.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,12 +23,12 @@ _ONE_BY_ONE = 64
 
 
 class Calendar:
-    """Free capacity of one link. `book` and `release` keep it; planners read `times[:n]`, `free[:n]` through `core.profile`."""
+    """Free capacity of one link. `book` and `release` update it; planners read `times[:n]`, `free[:n]` through `core.profile`."""
 
     __slots__ = ("_capacity", "free", "n", "times")
 
     def __init__(self, capacity: Sequence[Step]) -> None:
-        """`capacity`: steps sorted by time, the first of which begins at DISTANT_PAST_US (see `core.capacity`)."""
+        """`capacity`: steps sorted by time; the first one begins at DISTANT_PAST_US (see `core.capacity`)."""
         self._capacity = _whole(capacity)
         self.times: Int64Array
         self.free: Int64Array
@@ -41,14 +41,14 @@ class Calendar:
         return self._capacity
 
     def copy(self) -> "Calendar":
-        """Another one that says the same: for planners that try out bookings."""
+        """An independent copy, for planners that try out bookings."""
         same = Calendar.__new__(Calendar)
         same._capacity, same.n = self._capacity, self.n
         same.times, same.free = self.times.copy(), self.free.copy()
         return same
 
     def book(self, begin_us: int, end_us: int, rate_bps: int) -> None:
-        """Take `rate_bps` on [begin, end). A negative rate gives it back."""
+        """Take `rate_bps` on [begin, end). A negative rate returns capacity."""
         if begin_us >= end_us:
             raise ValueError(f"empty interval [{begin_us}, {end_us})")
         if self.n + 2 > len(self.times):
@@ -56,11 +56,11 @@ class Calendar:
         self.n = scans.add(self.times, self.free, self.n, begin_us, end_us, -rate_bps)
 
     def release(self, begin_us: int, end_us: int, rate_bps: int) -> None:
-        """Give `rate_bps` back on [begin, end)."""
+        """Return `rate_bps` on [begin, end)."""
         self.book(begin_us, end_us, -rate_bps)
 
     def book_all(self, begins: Int64Array, ends: Int64Array, rates: Int64Array) -> None:
-        """Book many intervals in one pass: O((n + m) log(n + m)), where one by one would be O(n m)."""
+        """Book many intervals in one pass: O((n + m) log(n + m)), compared with O(n m) for one at a time."""
         if (begins >= ends).any():
             raise ValueError("an empty interval among those to book")
         if len(begins) < _ONE_BY_ONE:
@@ -90,11 +90,11 @@ class Calendar:
         return int(self.free[scans.index_at(self.times, self.n, instant_us)])
 
     def capacity_at(self, instant_us: int) -> int:
-        """bit/s, without bookings."""
+        """Capacity at an instant in bit/s, without bookings."""
         return next(rate for at, rate in reversed(self._capacity) if at <= instant_us)
 
     def steps(self) -> list[Step]:
-        """(from us, free bit/s), each until the next."""
+        """Steps (begin_us, free bit/s); each holds until the next one begins."""
         return list(zip(self.times[: self.n].tolist(), self.free[: self.n].tolist(), strict=True))
 
     def forget_before(self, instant_us: int) -> None:
@@ -120,7 +120,7 @@ class Calendar:
             setattr(self, name, larger)
 
     def _rebuild(self, instants: Int64Array, deltas: Int64Array) -> None:
-        """Add change instants to what is there (or to the capacity alone) and make the steps minimal again."""
+        """Add change instants to the existing steps (or to the capacity alone) and make the steps minimal again."""
         if self.n:
             present_instants, present_deltas = self.times[1 : self.n], np.diff(self.free[: self.n])
             origin = int(self.free[0])
@@ -134,7 +134,7 @@ class Calendar:
         times, free = np.empty(size, np.int64), np.empty(size, np.int64)
         n = scans.accumulate(all_instants[order], all_deltas[order], times, free, origin)
         self.times, self.free, self.n = times[: n + 2].copy(), free[: n + 2].copy(), n
-        # Nothing is booked "for ever": a booking to FOREVER_US ends in a step that no scan may reach.
+        # No booking lasts forever: a booking that ends at FOREVER_US leaves a step there that no scan may reach.
         while self.n > 1 and self.times[self.n - 1] >= FOREVER_US:
             self.n -= 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent on a host says it can do, parsed once out of the JSON that it reports. What it does not say is taken for possible."""
+"""The capabilities that the agent on a host reports, parsed from its JSON. A capability that is not reported counts as available."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 from broker.core.transfer import Mode
 
-PEER = "peer"  # as the address of a rule: the transfer's other host
+PEER = "peer"  # as the address of a rule: the other host of the transfer
 _LAST_PORT = 65_535
 _MAX_REASON = 500  # characters
 
@@ -25,7 +25,7 @@ class Ports:
 
     @classmethod
     def of(cls, text: str | None) -> "Ports":
-        """PORT or FIRST-LAST; every port where there is no text. Raises ValueError."""
+        """Parse PORT or FIRST-LAST; None means every port. Raises ValueError."""
         if not text:
             return cls()
         first, _, last = text.partition("-")
@@ -34,7 +34,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class ObserveRule:
-    """Packets that a host lets be observed (`bwb-agent run --observe`), as the agent spells them: all three are checked, and shown as they are."""
+    """Packets that a host allows to be observed (`bwb-agent run --observe`), in the agent's spelling; all three fields are checked."""
 
     address: str  # PEER, or an IP network
     source_ports: str | None = None
@@ -42,7 +42,7 @@ class ObserveRule:
 
     @classmethod
     def parse(cls, document: Any) -> "ObserveRule | None":
-        """None: that is no rule."""
+        """The rule in `document`, or None if it is not a valid rule."""
         if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
             return None
         rule = cls(document.get("address", ""), document.get("source_ports"), document.get("destination_ports"))
@@ -56,20 +56,20 @@ class ObserveRule:
         return rule
 
     def document(self) -> dict[str, str]:
-        """As the agent reports it."""
+        """The JSON that the agent reports."""
         values = {"address": self.address, "source_ports": self.source_ports, "destination_ports": self.destination_ports}
         return {name: value for name, value in values.items() if value is not None}
 
 
-# What an agent allows that does not say so: the same as the default of `bwb-agent run --observe`.
+# The rules of an agent that reports none: the same as the default of `bwb-agent run --observe`.
 DEFAULT_RULES = (ObserveRule(PEER, None, "1024-65535"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """`modes`: those it carries out; `mechanisms`: name -> why not, "" where it can. None: the agent did not say.
+    """`modes`: the modes that the agent supports; `mechanisms`: name -> reason why unavailable, "" if available. None: not reported.
 
-    `document`: all that it reported, for people to look at; nothing is decided by it.
+    `document`: the complete report, for display only.
     """
 
     modes: frozenset[str] | None = None
@@ -79,28 +79,28 @@ class Capabilities:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any] | None) -> "Capabilities":
-        """Of the JSON that the API takes and the database keeps, whatever it is: what is not understood says nothing."""
+        """Parse any JSON from the API or the database. Parts that are not understood count as not reported."""
         said = document or {}
         modes = said.get("modes")
         known_modes = frozenset(mode for mode in modes if isinstance(mode, str)) if isinstance(modes, list) else frozenset()
         return cls(known_modes or None, _parse_mechanisms(said.get("mechanisms")), _parse_rules(said), document)
 
     def carries_out(self, mode: Mode) -> bool:
-        """Can its agent carry out transfers of this mode?"""
+        """True if the agent can carry out transfers of this mode."""
         return self.modes is None or mode in self.modes
 
     def why_not(self, mechanism: str) -> str | None:
-        """The reason why a mechanism cannot be used there, None when it can."""
+        """The reason why the host cannot use a mechanism, or None if it can."""
         if self.mechanisms is None:
             return None
         return self.mechanisms.get(mechanism, "its agent does not know it") or None
 
     def available(self) -> list[str]:
-        """The mechanisms that can be used, as far as they are known."""
+        """The names of the mechanisms that the host can use, as far as reported."""
         return [name for name, reason in (self.mechanisms or {}).items() if not reason]
 
     def differs(self, other: "Capabilities") -> bool:
-        """Does what the desk looks at differ? Reasons may be worded anew every time: they do not count."""
+        """True if fields that the desk uses differ. Reasons do not count, because their wording may change with every report."""
         same_mechanisms = set(self.mechanisms or {}) == set(other.mechanisms or {}) and self.available() == other.available()
         return self.modes != other.modes or not same_mechanisms
 
@@ -109,7 +109,7 @@ UNKNOWN = Capabilities()
 
 
 def _parse_mechanisms(said: Any) -> Mapping[str, str] | None:
-    """Agents report [{name, available, reason}]; those before 0.4 a list of names."""
+    """Agents report [{name, available, reason}]; agents before 0.4 report a list of names."""
     reasons: dict[str, str] = {}
     for item in said if isinstance(said, list) else ():
         if isinstance(item, str):
@@ -121,7 +121,7 @@ def _parse_mechanisms(said: Any) -> Mapping[str, str] | None:
 
 
 def _parse_rules(said: Mapping[str, Any]) -> tuple[ObserveRule, ...]:
-    """What is no rule allows nothing."""
+    """An invalid rule allows nothing."""
     if "observe" not in said:
         return DEFAULT_RULES
     rules = said["observe"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""capacity(t) of a link: its base rate, steps of what may be used, and windows that take some of it away for a while."""
+"""capacity(t) of a link: its base rate, steps of available capacity, and windows that reduce it temporarily."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,8 @@ class Window(NamedTuple):
 def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Iterable[Window] = ()) -> list[Step]:
     """Minimal steps of capacity(t), beginning in the distant past.
 
-    `available` (sorted by time): before its first step `base_bps` holds, the last step holds on. Windows only lower what is there;
-    where several overlap, the lowest counts.
+    Before the first step of `available` (sorted by time), `base_bps` holds; the last step holds forever. Windows only lower the
+    capacity; where several overlap, the lowest counts.
     """
     opening = sorted(windows)
     instants = {begin for begin, _ in available}.union(*((window.begin_us, window.end_us) for window in opening))
@@ -30,7 +30,7 @@ def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Itera
     base, taken, opened = base_bps, 0, 0
     lowest: list[
         tuple[int, int]
-    ] = []  # a heap of (bps, end) of the windows that have begun; those that are over leave it at its top
+    ] = []  # heap of (bps, end) of the windows that have begun; a window that is over is removed when it reaches the top
     for instant in sorted(instants):
         while taken < len(available) and available[taken][0] <= instant:
             base = available[taken][1]
@@ -47,7 +47,7 @@ def capacity_steps(base_bps: int, available: Sequence[Step] = (), windows: Itera
 
 
 def rises(before: Sequence[Step], after: Sequence[Step], from_us: int) -> bool:
-    """Is capacity `after` above what it was `before`, at any instant from `from_us` on? Without steps there was none."""
+    """True if capacity `after` exceeds `before` at any instant from `from_us` on. No steps mean no capacity."""
     if tuple(before) == tuple(after):
         return False
     instants = {from_us, *(begin for begin, _ in (*before, *after) if begin > from_us)}

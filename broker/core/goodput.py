@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a link's Ethernet bit rate is left for TCP payload (RR-6205, section 3.3).
+"""The TCP payload rate of a link's Ethernet bit rate (RR-6205, section 3.3).
 
-A full frame of an MTU m occupies m + 38 bytes on the wire (14 header, 4 check sequence, 8 preamble, 12 gap) and carries m - 40
-bytes of payload (20 IP, 20 TCP): 1 Gb/s and MTU 1500 leave 1460/1538, that is 949.28 Mb/s (949.29 in the paper, which rounds at
-each layer).
+A full frame of MTU m occupies m + 38 bytes on the wire (14 header, 4 check sequence, 8 preamble, 12 gap) and carries m - 40 bytes
+of payload (20 IP, 20 TCP): 1 Gb/s at MTU 1500 leaves 1460/1538, that is 949.28 Mb/s (949.29 in the paper, which rounds at each
+layer).
 """
 
 WIRE_OVERHEAD_BYTES = 38
 IP_TCP_HEADER_BYTES = 40
-MIN_MTU_BYTES = 576  # what every IPv4 host must take (RFC 791)
+MIN_MTU_BYTES = 576  # the size that every IPv4 host must accept (RFC 791)
 MAX_MTU_BYTES = 65_535
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiers that sort by time of creation, so that new rows go to one end of the index."""
+"""Identifiers that sort by creation time, so that new rows go to one end of the index."""
 
-_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"  # base 32 without i, l, o, u, which are misread
-_PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)  # of ten bits: half as many steps as digits
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"  # base 32 without i, l, o, u, which are easily misread
+_PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)  # one entry per ten bits, which halves the number of steps
 _SHIFTS = tuple(range(120, -1, -10))
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel links: of paths that are equally long, those that share the fewest links come first.
+"""Parallel links: among paths of equal length, those that share the fewest links come first.
 
-The k shortest paths of a network with parallel links are mostly one path over and over, with another of the parallel links at a single
-hop; a transfer that waits for one busy link would have no way around it among them. So parallel links of one metric count as one edge for
-the search, and each path found fans out into lanes: the j-th lane takes the j-th parallel link at every hop (starting over where there
-are fewer).
+The k shortest paths of a network with parallel links are mostly the same path, with a different parallel link at a single hop; a
+transfer that waits for one busy link would find no alternative among them. So parallel links of one metric count as one edge for
+the search, and each path found fans out into lanes: the j-th lane takes the j-th parallel link at every hop (modulo their number
+where there are fewer).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from broker.core.paths import Edge, Path
 
 
 def bundles(edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
-    """Parallel edges of one metric, in order of id, under the id of the first."""
+    """Parallel edges of one metric, ordered by id, under the id of the first."""
     alike: dict[tuple[str, str, int], list[str]] = {}
     for edge in edges:
         alike.setdefault(edge[1:], []).append(edge.id)
@@ -22,9 +22,9 @@ def bundles(edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
 
 
 def fan_out(paths: Sequence[Path], members: Mapping[str, Sequence[str]], k: int) -> tuple[Path, ...]:
-    """At most `k` paths over single links: the lanes of each path in turn, then the mixtures of lanes. A longer list begins with the shorter ones.
+    """At most `k` paths over single links: first the lanes of each path, then mixtures of lanes. A longer list begins with the shorter ones.
 
-    `members` gives the links of each bundle that may be used, at least one.
+    `members` gives the usable links of each bundle, at least one.
     """
     return tuple(islice(dict.fromkeys(_lanes(paths, members)), k))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link as NET.json, the API and the audit log write it (design, section 4), and back."""
+"""Conversion between a link and its document in NET.json, the API and the audit log (design, section 4)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from broker.core.units import format_time, parse_time
 
 
 def document_of(link: Link) -> dict[str, Any]:
-    """Without its windows: those come and go by themselves."""
+    """The document of `link` without its windows, which begin and end independently of the link."""
     return {
         "id": link.id,
         "source": link.source,
@@ -24,6 +24,6 @@ def document_of(link: Link) -> dict[str, Any]:
 
 
 def link_of(document: Mapping[str, Any]) -> Link:
-    """From a document of the right shape, where what has a default may be missing: what people write is checked where it comes in."""
+    """The link of a document; fields with a default may be missing. Input from users is validated earlier, where it is read."""
     steps = document.get("available") or ()
     return Link(**{**document, "available": tuple((parse_time(step["from"]), step["bps"]) for step in steps)})

@@ -21,7 +21,7 @@ from broker.core.units import FOREVER_US, MAX_RATE_BPS, MAX_SLOT_US
 
 DEFAULT_METRIC = 1
 
-_MAX_ROUTES = 1 << 14  # questions; above that their routes are put together anew
+_MAX_ROUTES = 1 << 14  # route queries; the cache is cleared above that
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Link:
     windows: tuple[Window, ...] = ()
 
     def payload_bps(self, rate_bps: int) -> int:
-        """What of a rate on the wire carries payload, by the link's MTU."""
+        """The payload share of a rate on the wire, by the link's MTU."""
         return payload_rate(rate_bps, self.mtu_bytes)
 
     def problems(self) -> Iterator[FieldProblem]:
-        """Everything that is wrong with the link on its own."""
+        """Everything that is wrong with the link alone."""
         if self.source == self.target:
             yield FieldProblem("target", f"source and target are both {self.source!r}")
         if not 0 < self.capacity_bps <= MAX_RATE_BPS:
@@ -73,9 +73,9 @@ class Link:
 
 
 class Route(NamedTuple):
-    """A path and what its links together ask of a plan.
+    """A path and the constraints of all its links on a plan.
 
-    `ceiling_bps` is the most that the path can ever carry; rates are multiples of `channel_bps`, boundaries of `slot_us`.
+    `ceiling_bps` is the most that the path can ever carry; rates are multiples of `channel_bps`, boundaries multiples of `slot_us`.
     """
 
     path: tuple[str, ...]
@@ -87,8 +87,8 @@ class Route(NamedTuple):
 class Network:
     """An immutable set of links. Paths are tuples of link ids.
 
-    `previous` is the network before a change of some links: paths found there that the change leaves right are kept (see `paths`), while
-    what depends on capacities is always computed anew.
+    `previous` is the network before some links changed: its paths that are still valid are reused (see `paths`), while everything
+    that depends on capacities is computed anew.
     """
 
     def __init__(self, links: Iterable[Link], previous: "Network | None" = None) -> None:
@@ -106,29 +106,29 @@ class Network:
             (edge for edge in edges if edge.id in self._bundles), None if previous is None else previous._paths
         )
         self._routes: dict[tuple[str, str, int, frozenset[str]], tuple[Route, ...]] = {}
-        # As arrays, (begins, rates): a link may have 1e5 steps, and planners ask about them for every rate that they try.
+        # Arrays (begins, rates): a link may have 1e5 steps, and planners query them for every rate that they try.
         self._capacities = {link.id: _columns(link.capacity()) for link in self.links.values()}
         self._ceilings = {name: int(rates.max()) for name, (_, rates) in self._capacities.items()}
-        # (the least that the link ever carries, its id), sorted: a look at the first says whether any link can be too small.
+        # (the least that the link ever carries, its id), sorted: the first entry tells whether any link can be too small.
         self._lowest = sorted((int(rates.min()), name) for name, (_, rates) in self._capacities.items())
 
     def __reduce__(self) -> tuple[type["Network"], tuple[tuple[Link, ...]]]:
-        """For other processes: the links say everything, and paths are found again."""
+        """For other processes: only the links are pickled, and paths are computed again."""
         return Network, (tuple(self.links.values()),)
 
     def route(self, source: str, target: str) -> Route | None:
         """The path with the least sum of metrics, then fewest hops, then the smallest ids; None when there is none.
 
-        Unknown nodes and source == target have no path. The answer is kept: a Network never changes.
+        Unknown nodes and source == target have no path. The answer is cached: a Network never changes.
         """
         found = self.routes(source, target, 1)
         return found[0] if found else None
 
     def routes(self, source: str, target: str, k: int, without: frozenset[str] = frozenset()) -> tuple[Route, ...]:
-        """At most `k` shortest loop-free paths by metric and hops, the shortest first (Yen 1971), over no link of `without`.
+        """At most `k` shortest loop-free paths by metric and hops, the shortest first (Yen 1971), avoiding the links in `without`.
 
-        Of parallel links with one metric, those that come first share the fewest (see `lanes`); else ids decide. A longer list begins with
-        the shorter ones.
+        Among parallel links with one metric, the first paths share the fewest links (see `lanes`); otherwise ids decide. A longer
+        list begins with the shorter ones.
         """
         question = source, target, k, without
         routes = self._routes.get(question)
@@ -146,9 +146,9 @@ class Network:
         return fan_out(self._paths.shortest(source, target, k, gone), usable, k)
 
     def below(self, min_bps: int, begin_us: int, end_us: int) -> frozenset[str]:
-        """Ids of the links that carry `min_bps` at no instant of [begin, end), which is not empty: they are down, or too small.
+        """Ids of the links that carry `min_bps` at no instant of the non-empty interval [begin, end): they are down, or too small.
 
-        At once when no link ever carries less.
+        Returns immediately if no link ever carries less.
         """
         found = []
         for lowest, name in self._lowest:
@@ -163,16 +163,16 @@ class Network:
         return reverses(self.links.values())
 
     def reverse(self, link_id: str) -> str | None:
-        """The link back between the same two nodes, None where there is none (see `broker.core.reverse`)."""
+        """The link in the opposite direction between the same two nodes, or None (see `broker.core.reverse`)."""
         return self._reverses.get(link_id)
 
     def reverse_path(self, path: Path) -> Path | None:
-        """The way back along `path`, for the load that meets its acknowledgements; None where a link is one way."""
+        """The reverse of `path`, for the load that competes with its acknowledgements; None if a link has no reverse."""
         return reverse_path(path, self._reverses)
 
     @cached_property
     def rates(self) -> tuple[int, ...]:
-        """Every rate (payload bit/s) that some link carries at some time, in order: between two of them, `below` says the same."""
+        """Every rate (payload bit/s) that a link carries at some time, ascending: between two of them, `below` returns the same."""
         return tuple(np.unique(np.concatenate([rates for _, rates in self._capacities.values()])).tolist()) if self.links else ()
 
     def along(self, path: Path) -> Route:
@@ -186,7 +186,7 @@ class Network:
         )
 
     def returns_us(self, link_id: str, min_bps: int, after_us: int) -> int:
-        """The first instant after `after_us` at which a step of the link begins that carries `min_bps`; FOREVER_US when there is none."""
+        """The first instant after `after_us` at which a step begins in which the link carries `min_bps`; FOREVER_US if there is none."""
         begins, rates = self._capacities[link_id]
         first = int(np.searchsorted(begins, after_us, "right"))
         enough = rates[first:] >= min_bps
@@ -214,7 +214,7 @@ def _metric(link: Link) -> int:
 
 
 def is_connected(path: tuple[str, ...], links: Mapping[str, Link], source: str, target: str) -> bool:
-    """Does `path` lead from `source` to `target` over known links, without visiting a node twice?"""
+    """True if `path` leads from `source` to `target` over known links, without visiting a node twice."""
     node, seen = source, {source}
     for link_id in path:
         link = links.get(link_id)

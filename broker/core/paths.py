@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The k shortest loop-free paths of a directed multigraph, kept until a change of the graph makes them wrong.
+"""The k shortest loop-free paths of a directed multigraph, cached until a change of the graph makes them wrong.
 
-Yen (1971) with three savings that change no answer: Lawler (1972) searches each part of the remaining paths once, so that nothing is found
-twice; the distances to the target, computed once, lead every search (A*) and bound what a part can hold; and a part is searched only when
-that bound is the least that is left. Most parts never are.
+Yen (1971) with three savings that change no answer. Lawler (1972): each part of the remaining paths is searched once, so that no
+path is found twice. The distances to the target, computed once, guide every search (A*) and bound the weights in a part. A part is
+searched only when its bound is the smallest that remains; most parts are never searched.
 """
 
 import heapq
@@ -16,11 +16,11 @@ Path = tuple[str, ...]
 # Metric and hops in one number, so that one comparison orders by the sum of metrics and then by hops.
 _METRIC = 1 << 32
 
-# What is kept, in entries: some 30 MB with k = 4 and ten links a path. Above that the memory starts anew.
+# Limits of the caches, in entries: about 30 MB with k = 4 and ten links per path. A full cache is cleared.
 _MAX_ANSWERS = 1 << 14
 _MAX_TARGETS = 256
 
-# More changed links than this, and looking for what they leave alone costs more than finding it again.
+# With more changed links than this, finding the cached answers that remain valid costs more than computing them again.
 _MAX_ADDED = 16
 
 
@@ -34,7 +34,7 @@ class Edge(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """All paths that begin with `root` and then leave `node` over no link of `taken`."""
+    """All paths that begin with `root` and then leave `node` over a link that is not in `taken`."""
 
     root: Path
     weight: int
@@ -49,12 +49,12 @@ class _Question(NamedTuple):
     without: frozenset[str]
 
 
-# Of an added edge: the distances to its source, its weight, the distances from its target.
+# For an added edge: the distances to its source, its weight, the distances from its target.
 _Detour = tuple[Mapping[str, int], int, Mapping[str, int]]
 
 
 class Paths:
-    """The paths of one graph. `previous` is the graph before a change: its answers that are still right are taken over."""
+    """The paths of one graph. `previous` is the graph before a change: its answers that are still valid are reused."""
 
     def __init__(self, edges: Iterable[Edge], previous: "Paths | None" = None) -> None:
         self._edges = {edge.id: edge for edge in edges}
@@ -88,7 +88,7 @@ class Paths:
             return []
         found: list[Path] = []
         order = count()
-        # (weight, path, tie-breaker, part); the empty path stands for "not searched yet, but not less than weight" and sorts first.
+        # (weight, path, tie-breaker, part); the empty path means "not searched yet, at least this weight" and sorts first.
         heap: list[tuple[int, Path, int, _Part]] = [(distances[source], (), next(order), _Part((), 0, source, without))]
         while heap and len(found) < k:
             _, path, _, part = heapq.heappop(heap)
@@ -106,7 +106,7 @@ class Paths:
     def _divide(
         self, path: Path, part: _Part, without: frozenset[str], distances: Mapping[str, int]
     ) -> Iterable[tuple[int, _Part]]:
-        """What is left of `part` without `path`, by the link at which it leaves `path`, each with a bound on its weights."""
+        """The rest of `part` without `path`, split by the link at which it leaves `path`, each with a lower bound on its weights."""
         passed = self._nodes(part.root)
         node, weight = part.node, part.weight
         for i in range(len(part.root), len(path)):
@@ -123,9 +123,9 @@ class Paths:
             node, weight = edge.target, weight + _weight(edge)
 
     def _search(self, part: _Part, target: str, distances: Mapping[str, int]) -> tuple[int, Path] | None:
-        """The least path of `part`: A*, whose first path to a node is the least one, by ids too, since each hop weighs something."""
+        """The least path of `part`: A*. Its first path to a node is the least one, also by ids, since each hop has a positive weight."""
         settled = self._nodes(part.root)
-        without = part.taken  # links that leave part.node, which is never entered again, and those the question forbids
+        without = part.taken  # the links excluded at part.node, which is never entered again, and those that the question excludes
         heap: list[tuple[int, Path, int, str]] = [(part.weight + distances[part.node], part.root, part.weight, part.node)]
         while heap:
             _, path, weight, node = heapq.heappop(heap)
@@ -144,7 +144,7 @@ class Paths:
         return {self._edges[link_id].source for link_id in root}
 
     def _distances_to(self, target: str) -> Mapping[str, int]:
-        """The weight of the shortest path from every node that reaches `target`. Forbidding links only makes paths longer."""
+        """The weight of the shortest path from every node that reaches `target`. Excluding links only makes paths longer."""
         if target not in self._distances:
             if len(self._distances) >= _MAX_TARGETS:
                 self._distances.clear()
@@ -152,16 +152,17 @@ class Paths:
         return self._distances[target]
 
     def _take_over(self, previous: "Paths") -> None:
-        """Keep what is still right of the answers before a change. An edge that changed counts as removed and added.
+        """Reuse the answers from before a change that are still valid. A changed edge counts as removed and added.
 
-        Exact, because an answer is the head of the sorted list of all its paths. Removing edges takes paths out of that list: a head that
-        none of them was in stays the head. Adding edges puts in paths over them: a full answer stays the head if none of these can weigh
-        as little as its last path, one with less than k paths (which is the whole list) if there are none.
+        This is exact, because an answer is the head of the sorted list of all its paths. Removing edges removes paths from that
+        list: a head without removed paths stays the head. Adding edges inserts paths over them: an answer with k paths stays the
+        head if none of these can weigh as little as its last path; an answer with fewer than k paths is the whole list, and stays
+        valid if there are none.
         """
         removed = frozenset(name for name, edge in previous._edges.items() if self._edges.get(name) != edge)
         added = [edge for name, edge in self._edges.items() if previous._edges.get(name) != edge]
         if not removed and not added:
-            # The same graph: one memory for both, which either may go on filling.
+            # The same graph: both objects share one cache, which either may fill.
             self._answers, self._distances = previous._answers, previous._distances
             return
         if len(added) > _MAX_ADDED:
@@ -172,7 +173,7 @@ class Paths:
                 self._answers[question] = answer
 
     def _may_gain(self, question: _Question, answer: tuple[Path, ...], detours: Sequence[_Detour]) -> bool:
-        """Could a path over one of the added edges belong into `answer`?"""
+        """True if a path over one of the added edges could belong in `answer`."""
         full = len(answer) == question.k
         last = sum(_weight(self._edges[link_id]) for link_id in answer[-1]) if full else 0
         for towards, weight, onward in detours:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan is a TRC vector: rows (begin, end, rate) over a path. `verify` checks any plan, whoever made it."""
+"""A plan is a TRC vector: rows (begin, end, rate) over a path. `verify` checks a plan from any planner."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from broker.core.units import MICROBITS_PER_BYTE
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a planner answers: segments in order of begin, at least one. Those that overlap in time take different paths (a split transfer)."""
+    """The answer of a planner: at least one segment, ordered by begin. Segments that overlap in time take different paths (split transfer)."""
 
     segments: tuple[Segment, ...]
 
@@ -33,19 +33,19 @@ class Plan:
 
     @property
     def volume_bytes(self) -> int:
-        """What the segments carry, in whole bytes."""
+        """The volume that the segments carry, in whole bytes."""
         return sum(segment.microbits for segment in self.segments) // MICROBITS_PER_BYTE
 
 
 class PlanRejected(Exception):
-    """A plan broke a rule. It is a fault of the planner, never of the request."""
+    """A plan broke a rule. This is an error of the planner, never of the request."""
 
 
 def verify(request: Request, plan: Plan, links: Mapping[str, Link], calendars: Mapping[str, Calendar]) -> None:
     """Raise PlanRejected unless `plan` does exactly what `request` asks and fits into the free capacity.
 
-    Checks, written without the planners' code: order, times, paths, rates and channels, slots, gamma, the volume (neither less than
-    asked nor more than one slot's rounding) or the holding time, and the limits on reprogramming.
+    The checks share no code with the planners: order, times, paths, rates and channels, slots, gamma, the volume (neither less than
+    requested nor more than one slot's rounding) or the holding time, and the limits on reprogramming.
     """
     for problem in _faults(request, plan, links, calendars):
         raise PlanRejected(f"request {request.id}: {problem}")
@@ -61,7 +61,7 @@ def _faults(request: Request, plan: Plan, links: Mapping[str, Link], calendars: 
             yield f"empty segment [{segment.begin_us}, {segment.end_us})"
         if segment.begin_us < earliest:
             yield f"segment begins at {segment.begin_us}, before {earliest}"
-        # Side by side only where several paths at once were asked for; in order of begin all the same.
+        # Segments may overlap only if a split over several paths was requested; they are ordered by begin in any case.
         earliest = segment.begin_us if request.options.split else segment.end_us
         if segment.rate_bps <= 0:
             yield f"rate {segment.rate_bps} is not positive"
@@ -101,7 +101,7 @@ def _link_faults(segment: Segment, link: Link, calendar: Calendar) -> Iterator[s
 
 
 def _split_faults(plan: Plan, calendars: Mapping[str, Calendar]) -> Iterator[str]:
-    """Of segments side by side, what meets on a shared link adds up."""
+    """Faults of the summed rates of parallel segments on a shared link."""
     shared: dict[str, list[Segment]] = defaultdict(list)
     for segment in plan.segments:
         for link_id in segment.path:
@@ -113,14 +113,14 @@ def _split_faults(plan: Plan, calendars: Mapping[str, Calendar]) -> Iterator[str
 
 
 def _sum_faults(request: Request, plan: Plan, rows: Rows, links: Mapping[str, Link]) -> Iterator[str]:
-    """What only the segments together can do wrong: the volume, or the holding time of class 2 (section 5 of the VBLS paper)."""
+    """Faults that only the sum of the segments shows: the volume, or the holding time of class 2 (section 5 of the VBLS paper)."""
     grain = max([lcm(*[links[link_id].slot_us for link_id in segment.path]) for segment in plan.segments])
     if request.volume_bytes is not None:
         carried = sum([segment.microbits for segment in plan.segments])
         asked = request.volume_bytes * MICROBITS_PER_BYTE
         if carried < asked:
             yield f"carries {carried} microbits, {asked} are asked"
-        # Whoever plans forwards rounds at the last slot, whoever plans backwards (as late as possible) at the first one.
+        # Planners that plan forwards round in the last slot; planners that plan backwards (as late as possible) in the first one.
         if carried - max(rows[0][2], rows[-1][2]) * grain >= asked:
             yield f"carries {carried} microbits where {asked} are asked: it would end a slot earlier"
     if request.duration_us is not None:
@@ -134,7 +134,7 @@ def _programming_faults(request: Request, rows: Rows) -> Iterator[str]:
     options = request.options
     if options.shortest_segment_us is None and options.most_segments is None:
         return
-    # Rows that touch at one rate are one: nobody is reprogrammed there.
+    # Adjacent rows with one rate count as one, because the sender is not reprogrammed between them.
     programmed: list[tuple[int, int]] = []
     rate_before = 0
     for begin, end, rate in rows:
@@ -152,7 +152,7 @@ def _programming_faults(request: Request, rows: Rows) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no plan. `code`: no_path | infeasible | unsupported (this planner does not take such requests)."""
+    """Why there is no plan. `code`: no_path | infeasible | unsupported (this planner does not accept such requests)."""
 
     code: str
     detail: str

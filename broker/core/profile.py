@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gamma(t) of a whole path: the minimum over its links, cut to the stretch of time that a scan needs; and the same with time reversed."""
+"""gamma(t) of a whole path: the minimum over its links, cut to the interval that a scan needs; also with time reversed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _NEXT_CUT = 8
 
 
 class Profile(NamedTuple):
-    """Steps of free capacity, trusted on [the `begin` asked for, limit_us)."""
+    """Steps of free capacity, valid on [the requested `begin`, limit_us)."""
 
     times: Int64Array
     free: Int64Array
@@ -24,15 +24,15 @@ class Profile(NamedTuple):
     limit_us: int
 
 
-# Ever longer profiles from an instant on, the last of which reaches another.
+# Successively longer profiles from a begin on; the last one reaches the end that was requested.
 Profiles = Callable[[Sequence[str], Mapping[str, Calendar], int, int], Iterator[Profile]]
 
 
 def profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: int, until_us: int) -> Iterator[Profile]:
-    """Ever longer profiles of a path from `begin_us` on, the last of which reaches `until_us`.
+    """Successively longer profiles of a path from `begin_us` on; the last one reaches `until_us`.
 
-    One link is its own profile and costs nothing. For several, the first cut has some hundred steps a link and each further one is
-    eight times as long, so a scan that starts anew with each costs little more than one over the right length.
+    A single link is its own profile and costs nothing. For several links, the first cut has some hundred steps per link and each
+    further one is eight times as long, so a scan that restarts with each costs little more than one scan over the right length.
     """
     if len(path) == 1:
         calendar = calendars[path[0]]
@@ -50,9 +50,9 @@ def profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: i
 
 
 def mirrored_profiles(path: Sequence[str], calendars: Mapping[str, Calendar], begin_us: int, until_us: int) -> Iterator[Profile]:
-    """Profiles of gamma(-t), on which a plan that looks ahead looks back: from -begin_us backwards to -until_us.
+    """Profiles of gamma(-t), from -begin_us backwards to -until_us: on these, a forward scan plans backwards in time.
 
-    What ends at an instant begins at its mirror image, and rows [b, e) stand for [-e, -b).
+    An interval that ends at an instant begins at its mirror image, and rows [b, e) stand for [-e, -b).
     """
     chosen = [calendars[link_id] for link_id in path]
     steps = _FIRST_CUT
@@ -84,7 +84,7 @@ def profile_between(path: Sequence[str], calendars: Mapping[str, Calendar], begi
 def profiles_of_groups(
     groups: Sequence[Sequence[str]], calendars: Mapping[str, Calendar], begin_us: int, until_us: int
 ) -> Iterator[tuple[list[Profile], int]]:
-    """As `profiles`, for several sets of links at the same time: their profiles, and until when these are trusted."""
+    """As `profiles`, for several sets of links at the same time. Yields their profiles and the instant up to which these are valid."""
     chosen = [[calendars[link_id] for link_id in group] for group in groups]
     every = [calendar for group in chosen for calendar in group]
     steps = _FIRST_CUT
@@ -107,7 +107,7 @@ def _cut(calendar: Calendar, begin_us: int, end_us: int) -> Profile:
 
 
 def _limit(calendars: Sequence[Calendar], begin_us: int, steps: int) -> tuple[int, int]:
-    """(until when no calendar has more than `steps` steps, how many they have together up to then at most)."""
+    """(instant up to which no calendar has more than `steps` steps, upper bound on their total number of steps up to then)."""
     limit, size = FOREVER_US, 0
     for calendar in calendars:
         end, count = scans.time_after(calendar.times, calendar.n, begin_us, steps)
@@ -123,7 +123,7 @@ def _time_before(calendar: Calendar, end_us: int, steps: int) -> int:
 
 
 def _minimum(calendars: Sequence[Calendar], begin_us: int, end_us: int, size: int) -> Profile:
-    """`size`: steps of all calendars together on [begin, end), or more."""
+    """`size`: the total number of steps of all calendars on [begin, end), or more."""
     first = calendars[0]
     times, free, n = first.times, first.free, first.n
     for calendar in calendars[1:]:

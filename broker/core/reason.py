@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a transfer waits, is slower than promised, or has ended: every one that does says so (`waiting_reason` in REST)."""
+"""Why a transfer waits, is slower than promised, or has ended: each such transfer has a reason (`waiting_reason` in REST)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """`code` is stable, `detail` is for people; `limited_by`: a link, host or transfer; `until_us`: until when, where that is known."""
+    """`code` is stable, `detail` is for people; `limited_by`: a link, host or transfer; `until_us`: the expected end, if known."""
 
     code: str
     detail: str
@@ -17,5 +17,5 @@ class Reason:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "Reason":
-        """Of the JSON that the database keeps: an object of these fields."""
+        """Parse the JSON object that the database keeps."""
         return cls(document["code"], document["detail"], document.get("limited_by"), document.get("until_us"))

@@ -78,9 +78,10 @@ def longest_constant(
     channel: int,
     slot: int,
 ) -> int:
-    """The latest slot up to which one rate, free from `begin` on, can carry `bits`; `begin` itself when none can.
+    """The latest slot boundary up to which one constant rate, free from `begin` on, can carry `bits`; `begin` itself if none can.
 
-    The rate that is free throughout falls as the stretch grows, so it is enough to look where it falls, and at `end`. Both ends on slots.
+    The rate that is free throughout falls as the interval grows, so it suffices to check where it falls, and `end`. Both ends on
+    slots.
     """
     latest = begin
     i = index_at(times, n, begin)
@@ -111,7 +112,7 @@ def max_constant(
     slot: int,
     max_bits: int,
 ) -> int:
-    """Whole bits, at most `max_bits`, that one rate can carry from `begin` on, stopping when it likes until `end`. Both ends on slots."""
+    """Whole bits, at most `max_bits`, that one rate can carry from `begin` on, ending at any time up to `end`. Both ends on slots."""
     most = 0
     i = index_at(times, n, begin)
     rate = min(free[i], rate_max) // channel * channel
@@ -132,7 +133,7 @@ def max_constant(
 
 @compiled
 def rate_needed(bits: int, duration: int) -> int:
-    """bit/s, rounded up, for a volume in `duration` microseconds; for ever when it is more than 1 Pb/s."""
+    """bit/s, rounded up, that carry `bits` in `duration` microseconds; FOREVER_US if above 1 Pb/s."""
     rate, rest = bits // duration, bits % duration
     if rate > _MAX_RATE // _MILLION:
         return _FOREVER
@@ -145,10 +146,10 @@ def rate_needed(bits: int, duration: int) -> int:
 
 @compiled
 def min_height(rates: Int64Array, bits: int, least: int, channel: int) -> int:
-    """The least rate, a multiple of `channel` and at least `least`, that is free for as long as `bits` take at it; -1 when none is.
+    """The least rate that is free for as long as `bits` take at it, a multiple of `channel` and at least `least`; -1 if there is none.
 
-    `rates`: rows (begin, end, rate) without gaps, rates in whole channels. A rate that will do fits into a rectangle that cannot be made
-    wider; of such there is at most one a row, and one pass with a stack finds them all.
+    `rates`: rows (begin, end, rate) without gaps, rates in whole channels. A sufficient rate fits into a rectangle that cannot be
+    made wider; there is at most one such rectangle per row, and one pass with a stack finds them all.
     """
     found = -1
     begins, heights = np.empty(len(rates), np.int64), np.empty(len(rates), np.int64)

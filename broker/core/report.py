@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent can report of a transfer (docs/agent-protocol.md)."""
+"""The reports of an agent on a transfer (docs/agent-protocol.md)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -8,20 +8,20 @@ from typing import Any
 
 
 class ReportKind(StrEnum):
-    """A new kind is handled in broker/fleet/reports.py: without, mypy reports the `match` there."""
+    """A new kind needs a case in the `match` of broker/fleet/reports.py, which mypy enforces."""
 
     STARTED = "started"
     PROGRESS = "progress"
-    SHORTFALL = "shortfall"  # the sender fell behind what is booked
+    SHORTFALL = "shortfall"  # the sender fell behind the booking
     SENT = "sent"
     FINISHED = "finished"
     FAILED = "failed"
-    SIGNAL = "signal"  # what a start signal did
+    SIGNAL = "signal"  # the outcome of a start signal
 
 
 @dataclass(frozen=True, slots=True)
 class ReportDetail:
-    """What some kinds say beside the numbers: a `checksum` of the file, or what happened as a `code` and in words."""
+    """Details of some kinds besides the numbers: a `checksum` of the file, or an event as a `code` and in words."""
 
     checksum: str | None = None
     code: str | None = None
@@ -29,10 +29,10 @@ class ReportDetail:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any] | None) -> "ReportDetail":
-        """Of the JSON that the database keeps."""
+        """Parse the JSON that the database keeps."""
         said = document or {}
         return cls(said.get("checksum"), said.get("code"), said.get("detail"))
 
     def document(self) -> dict[str, str] | None:
-        """What is said of it, as JSON; None: nothing."""
+        """The details as JSON, or None if there are none."""
         return {name: value for name, value in asdict(self).items() if value is not None} or None

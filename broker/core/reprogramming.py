@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows under limits on reprogramming (Veeraraghavan et al. 2004, section 3.4): few of them, and none but the last shorter than so much.
+"""Rows under limits on reprogramming (Veeraraghavan et al. 2004, section 3.4): at most so many, and all but the last of a minimum length.
 
-Taking all that is free no longer does: a row that is to last must keep to the least that is free in it. So these are dynamic programmes
-over the instants at which a row may begin or end. Without a shortest row those are the change points alone: a boundary elsewhere can be
-moved to one without carrying less. With one, rows of exactly that length may follow one another from a change point or up to one, so
-the change points plus and minus its multiples count as well.
+Taking all free capacity no longer works: a row that must last can use only the minimum that is free in it. These are therefore
+dynamic programmes over the instants at which a row may begin or end. Without a minimum length those are the change points alone: a
+boundary elsewhere can be moved to one without carrying less. With a minimum length, rows of exactly that length may follow one
+another from a change point or up to one, so the change points plus and minus its multiples count as well.
 
-What is exact, and up to where: volumes are whole microbits up to 576 GB, above that rounded down by less than 1 part in 4e17 a row. A
-row spans at most `_LONGEST_SPAN` of the instants, fewer where it would take more than `_MAX_STEPS`; shifted instants are added up to
-`_MAX_INSTANTS`, and rows are counted as far as `_MAX_CELLS` of memory go. Beyond that plans are still right, but may end later.
+Limits of exactness: volumes are whole microbits up to 576 GB, above that rounded down by less than 1 part in 4e17 per row. A row
+spans at most `_LONGEST_SPAN` of the instants, fewer where it would take more than `_MAX_STEPS`; shifted instants are added up to
+`_MAX_INSTANTS`, and rows are counted up to `_MAX_CELLS` of memory. Beyond that plans are still valid, but may end later.
 """
 
 # ruff: noqa: PLR0912 - one transition of a dynamic programme belongs in one loop
@@ -32,29 +32,29 @@ _MAX_STEPS = 100_000_000
 
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
-_NEARLY = 1 - 1e-9  # a float that is less than this share of another is certainly less
+_NEARLY = 1 - 1e-9  # a float below this share of another is certainly less
 
 
 class Limits(NamedTuple):
-    """`shortest_us` is in whole slots, 0 where nothing is asked."""
+    """`most`: maximum number of rows, or None; `shortest_us`: in whole slots, 0 without a minimum."""
 
     most: int | None
     shortest_us: int
 
     def kept_by(self, rows: Rows) -> bool:
-        """Rows that are as few as can be, in order of time."""
+        """True if `rows` keep the limits. The rows must be minimal in number and ordered by time."""
         if self.most is not None and len(rows) > self.most:
             return False
         return all(end - begin >= self.shortest_us for begin, end, _ in rows[:-1])
 
 
 def earliest_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> list[tuple[int, int, int]] | None:
-    """The earliest finish of `bits` within the limits. None: not within `rates`, which are rows (begin, end, rate) without gaps."""
+    """The rows with the earliest finish of `bits` within the limits, or None. `rates` are rows (begin, end, rate) without gaps."""
     rows, rest, done = _best_rows(rates, bits, limits, slot)
     if not done:
         return None
     begin, _, rate = rows.pop()
-    while rest <= 0:  # what was rounded down has done it already
+    while rest <= 0:  # the volume lost to rounding down already completes it
         begin, end, rate = rows.pop()
         rest += rate * (end - begin)
     return [*rows, (begin, begin + round_up(-(-rest // rate), slot), rate)]
@@ -67,7 +67,7 @@ def max_in_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> int:
 
 
 def fullest_rows(rates: Int64Array, limits: Limits) -> list[tuple[int, int, int]]:
-    """The most volume within the limits in rows that fill `rates` from end to end, as a holding time asks. No rate of `rates` is 0."""
+    """The rows within the limits that carry most and fill `rates` without gaps, for a holding time. No rate of `rates` may be 0."""
     instants, levels = _instants(rates, limits)
     layers = _layers(limits, len(levels))
     carried = np.full((len(instants), layers + 1), -1.0)
@@ -80,7 +80,7 @@ def fullest_rows(rates: Int64Array, limits: Limits) -> list[tuple[int, int, int]
 
 
 def _best_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> tuple[list[tuple[int, int, int]], int, bool]:
-    """(rows that carry most, microbits that are missing, whether they carry all). Of rows that carry all, the last is counted as missing."""
+    """(rows that carry most, microbits missing, whether they carry all). If they carry all, the last row still counts as missing."""
     instants, levels = _instants(rates, limits)
     layers = _layers(limits, len(levels))
     unit = 1  # microbits
@@ -101,7 +101,7 @@ def _best_rows(rates: Int64Array, bits: int, limits: Limits, slot: int) -> tuple
 
 
 def _instants(rates: Int64Array, limits: Limits) -> tuple[Int64Array, Int64Array]:
-    """Where rows may begin and end, and the rate from each to the next."""
+    """The instants at which rows may begin and end, and the rate from each to the next."""
     bounds = np.append(rates[:, 0], rates[-1, 1])
     if not limits.shortest_us:
         return bounds, rates[:, 2].copy()
@@ -109,7 +109,7 @@ def _instants(rates: Int64Array, limits: Limits) -> tuple[Int64Array, Int64Array
     begin, end = (
         int(bounds[0]),
         min(int(bounds[-1]), int(changes[-1]) + step),
-    )  # later than one step after the last change, nothing does
+    )  # no row begins or ends later than one step after the last change
     furthest = min((end - begin) // step, len(bounds) if limits.most is None else limits.most)
     for multiple in range(1, furthest + 1):
         if len(bounds) >= _MAX_INSTANTS:
@@ -159,10 +159,11 @@ def _earliest(
     carried: Int64Array,
     source: Int32Array,
 ) -> tuple[bool, int, int, int]:
-    """(done, first instant, last instant, rate) of the row that ends it, or of the one with which most is carried.
+    """(done, first instant, last instant, rate) of the row that completes the volume, or of the last row of the best attempt.
 
-    `carried[j, k]`: the most, in units, that at most k whole rows carry up to instant j, the last of them from instant `source[j, k]` - 1 to
-    j; 0 there: as up to j - 1. If rows are not counted, there is one layer, in which a row follows the others.
+    `carried[j, k]`: the most, in units, that at most k whole rows carry up to instant j; the last of these rows goes from instant
+    `source[j, k]` - 1 to j, and 0 there means the same rows as up to j - 1. If rows are not counted, there is a single layer, in
+    which each row follows the others.
     """
     layers = carried.shape[1] - 1
     before = layers if unlimited else layers - 1
@@ -216,7 +217,7 @@ def _fill(
     carried: NDArray[np.float64],
     source: Int32Array,
 ) -> None:
-    """As `_earliest`, without pauses and to the end; `carried` is below 0 where rows cannot end, and counts exactly k of them."""
+    """As `_earliest`, without pauses and to the end; `carried` is negative where rows cannot end, and counts exactly k of them."""
     layers = carried.shape[1] - 1
     carried[0, 1 if unlimited else 0] = 0
     for j in range(len(levels)):

@@ -9,13 +9,13 @@ from broker.core.units import MAX_RATE_BPS, MAX_SLOT_US, MAX_VOLUME_BYTES, US_PE
 
 
 class FieldProblem(NamedTuple):
-    """What is wrong with one field of a request, in words that say the way out."""
+    """A problem with one field of a request, worded so that the caller can correct it."""
 
     field: str
     detail: str
 
 
-# Plans for whoever names no planner: one of those that `broker.planners` registers.
+# The planner for requests that name none; one of those that `broker.planners` registers.
 DEFAULT_PLANNER = "vbls"
 DEFAULT_PATHS = 4
 MAX_PATHS = 16
@@ -24,7 +24,7 @@ MAX_SEGMENTS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a plan may look. All planners keep them or refuse as unsupported; a field that is None asks for nothing.
+    """Constraints on a plan. Every planner keeps them or refuses as unsupported; a field that is None sets no constraint.
 
     `paths`: how many of the shortest loop-free paths a planner may choose from; `path`: link ids of the one path to take instead;
     `split`: several paths may carry the transfer at once. Limits on reprogramming (Veeraraghavan et al. 2004, section 3.4):
@@ -38,7 +38,7 @@ class Options:
     most_segments: int | None = None
 
     def problems(self) -> Iterator[FieldProblem]:
-        """Everything that is wrong with the options on their own."""
+        """Everything that is wrong with the options alone."""
         if not 1 <= self.paths <= MAX_PATHS:
             yield FieldProblem("paths", f"{self.paths} is not in 1..{MAX_PATHS}")
         if self.path is not None and not self.path:
@@ -56,9 +56,9 @@ NO_OPTIONS = Options()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. Exactly one of `volume_bytes` and `duration_us` is given; times in microseconds, rates in bit/s.
+    """A request for a plan. Exactly one of `volume_bytes` and `duration_us` is given; times in microseconds, rates in bit/s.
 
-    `volume_bytes` is what is to be booked: the margin for retransmissions (section 4.3) is already in it.
+    `volume_bytes` is the volume to book and already includes the margin for retransmissions (section 4.3).
     """
 
     id: str
@@ -74,7 +74,7 @@ class Request:
     options: Options = NO_OPTIONS
 
     def problems(self) -> Iterator[FieldProblem]:
-        """Everything that is wrong with the request on its own, without looking at a network."""
+        """Everything that is wrong with the request alone, without looking at a network."""
         if self.source == self.destination:
             yield FieldProblem("destination", f"source and destination are both {self.source!r}")
         if (self.volume_bytes is None) == (self.duration_us is None):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which link is the way back of which.
+"""Pairs of links that are the reverse of each other.
 
-Bookings are directed, traffic is not quite: acknowledgements share the reverse path with what is sent there, and a reverse path that is
-congested costs the forward transfers a tenth of their time and more (Guillier, Soudan and Primet 2007, INRIA RR-6256, section 4.3: of two
-flows the last one ended after 875 s instead of 562 s). So whoever looks at a link wants to see the load on its way back, too.
+Bookings are directed, but traffic is not quite: acknowledgements share the reverse path with other traffic there, and a congested
+reverse path slows forward transfers by a tenth and more (Guillier, Soudan and Primet 2007, INRIA RR-6256, section 4.3: of two flows
+the last one ended after 875 s instead of 562 s). An operator who checks a link therefore also needs the load on its reverse.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-# How our own commands name the two directions: `bwb link create --both` and the enrolment of a host.
+# The suffixes of the two directions in links that we create: `bwb link create --both` and the enrolment of a host.
 _TWINS = (("", "~back"), ("~up", "~down"))
 
 
@@ -23,7 +23,7 @@ class _Directed(Protocol):
 
 
 def reverses(links: Iterable[_Directed]) -> dict[str, str]:
-    """Link id -> id of the link back between the same two nodes, both ways; a link without one is left out.
+    """Link id -> id of the reverse link between the same two nodes, for both directions; links without a reverse are left out.
 
     Parallel links pair up by name where one is `X` and the other `X~back` (`X~up` and `X~down`), the others in order of id.
     """
@@ -40,7 +40,7 @@ def reverses(links: Iterable[_Directed]) -> dict[str, str]:
 
 
 def reverse_path(path: Iterable[str], pairs: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The way back over the reverse of each link, the last one first; None where a link has none."""
+    """The reverse of each link, the last one first; None if a link has none."""
     back = [pairs.get(link_id) for link_id in path]
     return None if None in back else tuple(link_id for link_id in reversed(back) if link_id is not None)
 
@@ -59,5 +59,5 @@ def _paired(forward: list[str], backward: list[str]) -> list[tuple[str, str]]:
 
 
 def _twins(link_id: str) -> list[str]:
-    """What its way back would be called."""
+    """Candidate ids of the reverse link."""
     return [link_id.removesuffix(mine) + other for pair in _TWINS for mine, other in (pair, pair[::-1]) if link_id.endswith(mine)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled loops over gamma(t): flat int64 arrays `times` and `free`, of which the first `n` entries count.
 
-`free[i]` holds on [times[i], times[i+1]), the last one for ever; `times[0]` is the distant past. Values may be negative (capacity
+`free[i]` holds on [times[i], times[i+1]), the last one forever; `times[0]` is the distant past. Values may be negative (capacity
 was lowered under bookings): nothing is free then. A remaining volume is a pair (whole bits, microbits below 1e6), because one
-exabyte in microbits outgrows 64 bits. Planners and calendars own the meaning; here is only the arithmetic.
+exabyte in microbits exceeds 64 bits. This module contains only the arithmetic; planners and calendars define its meaning.
 """
 
 # ruff: noqa: PLR0912 - the four cases of a round belong in one loop
@@ -23,17 +23,17 @@ _FOREVER = FOREVER_US
 _MILLION = 1_000_000
 
 FOUND = 0  # the whole volume fits
-NEVER = 1  # gamma(t) ends in a rate that cannot carry it
-LATE = 2  # it cannot be done by the deadline
-OUT_OF_PROFILE = 3  # the profile ended (it was cut at `limit`): ask again with a longer one
-OUT_OF_ROOM = 4  # more segments than the output holds: ask again with a larger one
+NEVER = 1  # gamma(t) ends in a rate that cannot carry the volume
+LATE = 2  # the deadline cannot be met
+OUT_OF_PROFILE = 3  # the profile ended (it was cut at `limit`): repeat with a longer one
+OUT_OF_ROOM = 4  # more segments than the output holds: repeat with a larger one
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile on first use and keep the machine code on disk, so that later processes start in milliseconds."""
+    """Compile on first use and cache the machine code on disk, so that later processes start in milliseconds."""
     try:
         return cast(_Function, numba.njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # no folder that could hold the code: neither the package's, nor the user's, nor NUMBA_CACHE_DIR
+    except RuntimeError:  # no writable cache folder: neither the package's, nor the user's, nor NUMBA_CACHE_DIR
         return cast(_Function, numba.njit(nogil=True)(function))
 
 
@@ -52,7 +52,7 @@ def index_at(times: Int64Array, n: int, instant: int) -> int:
 
 @compiled
 def time_after(times: Int64Array, n: int, instant: int, steps: int) -> tuple[int, int]:
-    """(when the step begins that is `steps` after the one that holds at `instant`, for ever if there is none; steps up to there)."""
+    """(begin of the step that is `steps` after the one at `instant`, FOREVER_US if there is none; number of steps up to there)."""
     index = index_at(times, n, instant)
     if index + steps < n:
         return times[index + steps], steps
@@ -76,7 +76,7 @@ def mirror(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, ou
 
 @compiled
 def time_needed(bits: int, microbits: int, rate: int) -> int:
-    """Microseconds, rounded up, for a volume at `rate` bit/s; long division in steps of 1000, so that 1 Pb/s does not overflow."""
+    """Microseconds, rounded up, that a volume takes at `rate` bit/s; long division in steps of 1000, so that 1 Pb/s does not overflow."""
     seconds = bits // rate
     if seconds > _FOREVER // _MILLION:
         return _FOREVER
@@ -90,7 +90,7 @@ def time_needed(bits: int, microbits: int, rate: int) -> int:
 
 @compiled
 def volume_in(rate: int, duration: int) -> tuple[int, int]:
-    """(bits, microbits) that `rate` carries in `duration` microseconds. The caller knows that the bits fit into 63 bits."""
+    """(bits, microbits) that `rate` carries in `duration` microseconds. The caller ensures that the bits fit into 63 bits."""
     seconds, micros = duration // _MILLION, duration % _MILLION
     # rate x micros may reach 1e21: split the rate as well.
     mega, unit = rate // _MILLION, rate % _MILLION
@@ -102,7 +102,7 @@ def volume_in(rate: int, duration: int) -> tuple[int, int]:
 def add(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, delta: int) -> int:
     """Add `delta` to gamma on [begin, end) in place and return the new number of steps; the arrays need room for two more.
 
-    Steps stay minimal: a boundary at which nothing changes any more is removed.
+    Steps stay minimal: a boundary without a change of rate is removed.
     """
     first = index_at(times, n, begin)
     if times[first] != begin:
@@ -127,7 +127,7 @@ def add(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, delta
             n += 1
     for i in range(first, last):
         free[i] += delta
-    # Inner differences are unchanged, so only the two ends can have become superfluous; the later one goes first.
+    # Inner differences are unchanged, so only the two ends can have become superfluous; the later one is removed first.
     if last < n and free[last] == free[last - 1]:
         for i in range(last, n - 1):
             times[i] = times[i + 1]
@@ -143,7 +143,7 @@ def add(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, delta
 
 @compiled
 def add_all(times: Int64Array, free: Int64Array, n: int, begins: Int64Array, ends: Int64Array, rates: Int64Array) -> int:
-    """Take each of `rates` from gamma on its [begin, end); the arrays need room for two more steps for each."""
+    """Subtract each of `rates` from gamma on its [begin, end); the arrays need room for two more steps per rate."""
     for i in range(len(begins)):
         n = add(times, free, n, begins[i], ends[i], -rates[i])
     return n
@@ -153,7 +153,7 @@ def add_all(times: Int64Array, free: Int64Array, n: int, begins: Int64Array, end
 def accumulate(instants: Int64Array, deltas: Int64Array, times: Int64Array, free: Int64Array, origin: int) -> int:
     """Build minimal steps from sorted change instants: free(t) = origin + the sum of all deltas at or before t.
 
-    Equal instants add up. `times` and `free` need len(instants) + 1 entries; returns how many are used.
+    Equal instants add up. `times` and `free` need len(instants) + 1 entries; returns the number used.
     """
     n = 1
     times[0] = -_FOREVER
@@ -221,9 +221,9 @@ def minimum(
 
 @compiled
 def _step(times: Int64Array, free: Int64Array, n: int, i: int, instant: int, slot: int) -> tuple[int, int, int]:
-    """(rate, end, next index) of the longest slot-aligned stretch from `instant` on which a constant rate is certain.
+    """(rate, end, next index) of the longest slot-aligned interval from `instant` on in which a constant rate is guaranteed.
 
-    Where gamma changes inside a slot, the stretch is that one slot at its smallest gamma.
+    Where gamma changes inside a slot, the interval is that one slot at its smallest gamma.
     """
     next_change = times[i + 1] if i + 1 < n else _FOREVER
     if next_change == _FOREVER:
@@ -261,7 +261,7 @@ def varying_bandwidth(
 
     Per round: the smaller of gamma and Rmax, in whole channels; the rest of the file fits before the next change, or it does not;
     gamma = 0 (or below `rate_min`) skips ahead. Rows (begin, end, rate) go to `out`, one per round as in the paper, so a row also
-    ends where gamma changes above Rmax, unless `fewest_rows`. The profile is trusted up to `limit`. Returns (status, rows).
+    ends where gamma changes above Rmax, unless `fewest_rows`. The profile is valid up to `limit`. Returns (status, rows).
     """
     instant = -(-start // slot) * slot
     i = index_at(times, n, instant)
@@ -270,7 +270,7 @@ def varying_bandwidth(
     k = 0
     while True:
         if free[i] < least:
-            # Skip the whole busy stretch in a tight loop: a slot that touches it has no usable minimum either.
+            # Skip the whole busy interval in a tight loop: a slot that touches it has no usable minimum either.
             i += 1
             while i < n and free[i] < least:
                 i += 1
@@ -330,7 +330,7 @@ def volume_between(
     slot: int,
     max_bits: int,
 ) -> int:
-    """Whole bits that the same stretches as in `varying_bandwidth` carry on [start, end), but no more than `max_bits`."""
+    """Whole bits that the intervals of `varying_bandwidth` carry on [start, end), at most `max_bits`."""
     instant = -(-start // slot) * slot
     end = end // slot * slot
     i = index_at(times, n, instant)
@@ -367,9 +367,9 @@ def rates_between(
     slot: int,
     out: Int64Array,
 ) -> tuple[int, int]:
-    """What may be booked on [begin, end), both on slots: rows (begin, end, rate) in `out`, without gaps, 0 where it is less than `rate_min`.
+    """The bookable rates on [begin, end), both on slots: rows (begin, end, rate) in `out`, without gaps, 0 where below `rate_min`.
 
-    Neighbours differ in rate. Returns (FOUND or OUT_OF_ROOM, rows); out of room, the rows are right as far as they go.
+    Neighbours differ in rate. Returns (FOUND or OUT_OF_ROOM, rows); after OUT_OF_ROOM, the rows so far are correct.
     """
     instant = begin
     i = index_at(times, n, instant)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of TRC vectors: what a client needs to read a plan. Nothing here knows of calendars."""
+"""Rows of TRC vectors: all that a client needs to read a plan. This module does not depend on calendars."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-Rows = Sequence[tuple[int, int, int]]  # (begin_us, end_us, rate_bps), in order of time, side by side nowhere
+Rows = Sequence[tuple[int, int, int]]  # (begin_us, end_us, rate_bps), ordered by time, without overlap
 
 
 class Segment(NamedTuple):
@@ -19,12 +19,12 @@ class Segment(NamedTuple):
 
     @property
     def microbits(self) -> int:
-        """What it carries: bit/s times microseconds."""
+        """The volume of the segment: bit/s x microseconds."""
         return self.rate_bps * (self.end_us - self.begin_us)
 
 
 def coalesce(segments: Iterable[Segment]) -> tuple[Segment, ...]:
-    """The same rates in as few rows as possible: rows of one path that touch, with equal rate, become one. Ordered by begin, then path."""
+    """The same rates in the fewest rows: adjacent rows of one path with equal rate are merged. Ordered by begin, then path."""
     rows: list[Segment] = []
     last: dict[tuple[str, ...], int] = {}  # index in `rows` of the newest row of each path
     for segment in segments:
@@ -38,7 +38,7 @@ def coalesce(segments: Iterable[Segment]) -> tuple[Segment, ...]:
 
 
 def total_rates(segments: Sequence[Segment]) -> list[tuple[int, int, int]]:
-    """Rows (begin, end, rate) of what all paths carry together; a plan on one path at a time is what it was."""
+    """Rows (begin, end, rate) of the sum over all paths; a plan on one path at a time is unchanged."""
     if all(earlier.end_us <= later.begin_us for earlier, later in pairwise(segments)):
         return [segment[:3] for segment in segments]
     changes: dict[int, int] = defaultdict(int)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several paths at once: at every instant as much as all of them together can carry, over links that some of them share.
+"""Several paths at once: at every instant the largest total rate that the paths can carry together, over links that some of them share.
 
-At an instant that is a small linear programme: maximise the sum of the paths' rates, of which no link takes more than it has free and
-the request no more than Rmax. Filling one path after the other solves it nearly always, and a cover (links of which every path has one)
-proves that it did; where it does not, the simplex method finds the optimum. Rates are brought down to whole bit/s, or channels, and what
-that leaves is given out again: the sum is below the optimum by less than one such unit a path. Rates that still do are kept, so that
-nobody is reprogrammed for nothing.
+At each instant this is a small linear programme: maximise the sum of the paths' rates, so that no link carries more than its free
+capacity and the request no more than Rmax. Filling one path after the other nearly always solves it, and a cover (links of which
+every path has one) proves that it did; otherwise the simplex method finds the optimum. Rates are rounded down to whole bit/s, or
+channels, and the remainder is distributed again: the sum is below the optimum by less than one such unit per path. Rates that are
+still optimal are kept, to avoid needless reprogramming.
 """
 
-# ruff: noqa: PLR0912, PLR0915 - the loop over stretches of time belongs together
+# ruff: noqa: PLR0912, PLR0915 - the loop over intervals belongs together
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from broker.core.units import FOREVER_US
 _FOREVER = FOREVER_US
 _MILLION = 1_000_000
 _ZERO = 1e-12  # of the largest rate
-_WHOLE = 1e-6  # bit/s; a rate that is so little below a whole one is that one
+_WHOLE = 1e-6  # bit/s; a rate this little below a whole one is rounded up to it
 
 
 @compiled
@@ -38,10 +38,10 @@ def rates_side_by_side(
     duration: int,
     out: Int64Array,
 ) -> tuple[int, int, int]:
-    """Rows (begin, end, rate of each path) from `begin` on, until `bits` are carried, or the sum was `rate_min` for `duration`.
+    """Rows (begin, end, rate of each path) from `begin` on, until `bits` are carried, or the sum was at least `rate_min` for `duration`.
 
-    Group g of links has the steps offsets[g]:offsets[g+1] of `times` and `free`; `members[p, g]`: path p uses group g. Both ends on slots;
-    rows of a sum below `rate_min` are left out. Returns (FOUND, LATE or OUT_OF_ROOM, rows, bits that are missing).
+    Group g of links has the steps offsets[g]:offsets[g+1] of `times` and `free`; `members[p, g]`: path p uses group g. Both ends on
+    slots; rows with a sum below `rate_min` are left out. Returns (FOUND, LATE or OUT_OF_ROOM, rows, bits missing).
     """
     paths, groups = members.shape
     least = max(rate_min, 1)
@@ -60,7 +60,7 @@ def rates_side_by_side(
             if at[g] + 1 < offsets[g + 1]:
                 change = min(change, times[at[g] + 1])
         stop = end if change >= end else change // slot * slot
-        if stop <= instant:  # gamma changes inside this slot: the least in it counts
+        if stop <= instant:  # gamma changes inside this slot: its minimum counts
             stop = instant + slot
         for g in range(groups):
             while at[g] + 1 < offsets[g + 1] and times[at[g] + 1] <= stop:
@@ -128,7 +128,7 @@ def _share_out(
     table: NDArray[np.float64],
     basis: Int64Array,
 ) -> int:
-    """The rates of all paths with the largest sum, in `rates`; those of `kept` if they still do. Returns the sum."""
+    """Write the rates of all paths with the largest sum to `rates`, or `kept` if these still reach it. Returns the sum."""
     paths, groups = members.shape
     rates[:] = 0
     total = _fill_up(level, members, channels, rate_max, rates)
@@ -174,7 +174,7 @@ def _fits(level: Int64Array, members: NDArray[np.bool_], rate_max: int, rates: I
 
 @compiled
 def _fill_up(level: Int64Array, members: NDArray[np.bool_], channels: Int64Array, rate_max: int, rates: Int64Array) -> int:
-    """Raise one path after the other as far as it goes; `rates` that are too high by a rounding are cut first. Returns the sum."""
+    """Raise one path after the other as far as possible; `rates` too high by a rounding error are cut first. Returns the sum."""
     paths, groups = members.shape
     rest = level.copy()
     budget = rate_max
@@ -203,7 +203,7 @@ def _simplex(
     table: NDArray[np.float64],
     basis: Int64Array,
 ) -> None:
-    """Maximise the sum of rates; Bland's rule, so it ends. Columns: paths, slacks, right side; rows: groups, Rmax, objective."""
+    """Maximise the sum of rates, with Bland's rule so that it terminates. Columns: paths, slacks, right side; rows: groups, Rmax, objective."""
     paths, groups = members.shape
     rows, right = groups + 1, paths + groups + 1
     scale = float(max(level.max(), 1))
@@ -216,7 +216,7 @@ def _simplex(
     for p in range(paths):
         table[groups, p] = 1.0
         table[rows, p] = 1.0
-    table[groups, right] = min(rate_max / scale, float(groups))  # more than all groups together limits nothing
+    table[groups, right] = min(rate_max / scale, float(groups))  # more than all groups together is no constraint
     for row in range(rows):
         table[row, paths + row] = 1.0
         basis[row] = paths + row

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of a transfer, as a table. docs/user.md shows the same table; a test keeps them equal."""
+"""The life cycle of a transfer, as a table. docs/user.md shows the same table; a test keeps them equal."""
 
 from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a transfer is in its life."""
+    """The state of a transfer in its life cycle."""
 
     HELD = "HELD"  # booked until hold_until, waiting for commit
     RESERVED = "RESERVED"  # booked, not yet begun
@@ -13,11 +13,11 @@ class State(StrEnum):
     FINISHED = "FINISHED"
     FAILED = "FAILED"
     CANCELED = "CANCELED"
-    EXPIRED = "EXPIRED"  # a hold that was not committed, or what an agent never fetched
+    EXPIRED = "EXPIRED"  # a hold that was not committed, or a transfer that the agent never fetched
 
 
 class Action(StrEnum):
-    """What moves it from one state to another."""
+    """An event that changes the state of a transfer."""
 
     COMMIT = "commit"
     START = "start"
@@ -25,16 +25,16 @@ class Action(StrEnum):
     FAIL = "fail"
     CANCEL = "cancel"
     EXPIRE = "expire"
-    HEAR = "hear"  # its agents are heard again after all
+    HEAR = "hear"  # its agents report again after a presumed loss
 
 
 class Mode(StrEnum):
-    """Who moves the data."""
+    """How the data is moved."""
 
     RESERVE = "reserve"  # booked only; the caller moves the data
     MANAGED = "managed"  # the agents move the file
-    WRAPPED = "wrapped"  # any mover, paced from outside
-    OBSERVED = "observed"  # only classed and counted
+    WRAPPED = "wrapped"  # any mover, paced externally
+    OBSERVED = "observed"  # only classified and counted
 
 
 TRANSITIONS: dict[tuple[State, Action], State] = {
@@ -49,7 +49,7 @@ TRANSITIONS: dict[tuple[State, Action], State] = {
     (State.ACTIVE, Action.FINISH): State.FINISHED,
     (State.ACTIVE, Action.FAIL): State.FAILED,
     (State.ACTIVE, Action.CANCEL): State.CANCELED,
-    (State.FAILED, Action.HEAR): State.ACTIVE,  # only where the end was assumed, because nobody was heard
+    (State.FAILED, Action.HEAR): State.ACTIVE,  # only where the desk assumed the end because no agent reported
 }
 
 LIVE = frozenset({State.HELD, State.RESERVED, State.ACTIVE})  # these hold capacity
@@ -57,7 +57,7 @@ ENDED = frozenset(State) - LIVE
 
 
 class IllegalTransition(Exception):
-    """The table of transitions has no such row."""
+    """The transition table has no such row."""
 
     def __init__(self, state: State, action: Action) -> None:
         self.state, self.action = state, action
@@ -65,7 +65,7 @@ class IllegalTransition(Exception):
 
 
 def after(state: State, action: Action) -> State:
-    """The state that `action` leads to. Raises IllegalTransition where the table has no such row."""
+    """The state after `action`. Raises IllegalTransition if the table has no such row."""
     try:
         return TRANSITIONS[state, action]
     except KeyError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a caller asks of one transfer, spelled once: admission, the stored record, changes and re-planning embed it.
+"""The parameters that a caller gives for one transfer, defined once and used in admission, records, changes and replans.
 
 A new field of a transfer is a field here, a column of the same name (store/tables.py), and its form in REST (api/schemas.py): "Add a
-REST field" in CONTRIBUTING.md. tests/api/test_transfer_fields.py fails where one of them is forgotten.
+REST field" in CONTRIBUTING.md. tests/api/test_transfer_fields.py fails if one of them is missing.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from broker.core.units import US_PER_S
 
 @dataclass(frozen=True, slots=True)
 class FlowMatch:
-    """The packets of an observed transfer, as its source host sends them. Ports are "5001" or "5001-5010"; None: all.
+    """The packets of an observed transfer, as its source host sends them. Ports are "5001" or "5001-5010"; None means all.
 
-    `address`: None is that of the destination host's agent.
+    `address`: None means the address of the destination host's agent.
     """
 
     protocol: str = "tcp"
@@ -30,7 +30,7 @@ class FlowMatch:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a managed transfer moves (`path`), or which packets an observed one consists of (`match`)."""
+    """The file that a managed transfer moves (`path`), or the packets of an observed one (`match`)."""
 
     path: str | None = None
     destination_path: str | None = None
@@ -40,36 +40,36 @@ class Payload:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "Payload":
-        """Of the JSON that the API takes and the database keeps."""
+        """Parse the JSON that the API takes and the database keeps."""
         match = document.get("match")
         return cls(**{**document, "match": None if match is None else FlowMatch(**match)})
 
 
 class SignalKind(StrEnum):
-    """On what a successor starts."""
+    """The event on which a successor starts."""
 
     CLOCK = "clock"  # the booked time
     DIRECT = "direct"  # a handshake with the predecessor's sender
-    BROKER = "broker"  # a word of the broker
+    BROKER = "broker"  # a message from the broker
 
 
 class OnTimeout(StrEnum):
-    """What a successor does when its signal does not come."""
+    """What a successor does if its start signal does not come."""
 
     START = "start"
     CANCEL = "cancel"
 
 
 class OnOverrun(StrEnum):
-    """What happens where a predecessor needs longer."""
+    """What happens when a predecessor takes longer than booked."""
 
-    DELAY = "delay"  # it holds its successor up
-    FALLBACK = "fallback"  # it goes on at its fallback rate
+    DELAY = "delay"  # it delays its successor
+    FALLBACK = "fallback"  # it continues at its fallback rate
 
 
 @dataclass(frozen=True, slots=True)
 class StartSignal:
-    """On what a successor starts, and what happens when the signal does not come (RR-6205, section 2.2)."""
+    """The event on which a successor starts, and what happens if it does not come (RR-6205, section 2.2)."""
 
     kind: SignalKind = SignalKind.DIRECT
     timeout_us: int | None = None
@@ -78,7 +78,7 @@ class StartSignal:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> "StartSignal":
-        """Of the JSON that the API takes and the database keeps."""
+        """Parse the JSON that the API takes and the database keeps."""
         timeout_s = document.get("timeout_s")
         return cls(
             SignalKind(document["kind"]),
@@ -99,7 +99,7 @@ class StartSignal:
 
 @dataclass(frozen=True, slots=True)
 class TransferSpec:
-    """Move `volume_bytes` from `source` to `destination`, or hold capacity there for `duration_us`.
+    """Move `volume_bytes` from `source` to `destination`, or reserve capacity between them for `duration_us`.
 
     The database has a column of the same name for each field; REST flattens `options`, and shows times as RFC 3339 and durations in
     seconds (api/transfer_fields.py).
@@ -111,7 +111,7 @@ class TransferSpec:
     duration_us: int | None = None
     rate_max_bps: int | None = None
     rate_min_bps: int | None = None
-    not_before_us: int = 0  # 0: as early as can be; what is admitted has a time
+    not_before_us: int = 0  # 0: as early as possible; an admitted transfer has a time
     deadline_us: int | None = None
     priority: int = 0
     best_effort: bool = False
@@ -122,11 +122,11 @@ class TransferSpec:
     mechanism: str | None = None
     after: str | None = None
     signal: StartSignal | None = None
-    metadata: Mapping[str, Any] | None = None  # the caller's own; nobody else looks into it
+    metadata: Mapping[str, Any] | None = None  # the caller's own; the broker does not interpret it
     options: Options = NO_OPTIONS
 
     def begun_at(self, not_before_us: int, signal: StartSignal | None) -> "TransferSpec":
-        """As it is admitted: with its earliest begin, and its signal. Every admission waits for it, and `replace` takes twice as long."""
+        """The spec as admitted: with its earliest begin and its signal. Every admission runs this, and `replace` takes twice as long."""
         values = list(_read_spec(self))
         values[_NOT_BEFORE], values[_SIGNAL] = not_before_us, signal
         return TransferSpec(*values)
@@ -137,13 +137,13 @@ _NOT_BEFORE, _SIGNAL = _SPEC_NAMES.index("not_before_us"), _SPEC_NAMES.index("si
 _read_spec = attrgetter(*_SPEC_NAMES)
 OPTION_FIELDS = frozenset(option.name for option in fields(Options))
 SPEC_FIELDS = frozenset(said.name for said in fields(TransferSpec)) - {"options"} | OPTION_FIELDS
-# Whose data it is, and how hosts carry it out, is said once.
+# Owner of the data and how hosts carry it out: these cannot be changed later.
 FIXED_FIELDS = frozenset({"source", "destination", "payload", "mechanism", "after", "signal"})
 
 
 @dataclass(frozen=True, slots=True)
 class SpecPatch:
-    """New values of some fields of a spec and of its options, by name. What is not named stays as it is."""
+    """New values of some fields of a spec and of its options, by name. Fields not named stay unchanged."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
 

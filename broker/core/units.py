@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units: integer microseconds UTC, integer bit/s, integer bytes. RFC 3339 stays at the edges.
+"""Units: integer microseconds UTC, integer bit/s, integer bytes. RFC 3339 is converted at the edges.
 
 A rate times a duration, in bit/s x microseconds, is a number of *microbits* (1e-6 bit). One exabyte is 8e24 of them and does not
-fit into 64 bits: Python code simply uses its integers, the compiled scans carry bits and microbits in two words (see `scans`).
+fit into 64 bits: Python code uses its unbounded integers, the compiled scans keep bits and microbits in two words (see `scans`).
 """
 
 import re
@@ -14,11 +14,11 @@ MICROBITS_PER_BYTE = 8 * US_PER_S
 
 MAX_VOLUME_BYTES = 10**18  # 1 EB
 MAX_RATE_BPS = 10**15  # 1 Pb/s: rate x 1000 stays below 2**63, which the long division in `scans` needs
-MAX_SLOT_US = 86_400 * US_PER_S  # a day; also what the slots of a path's links may amount to together
-# The first and the last instant that a time stamp can name (0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z).
+MAX_SLOT_US = 86_400 * US_PER_S  # a day; also the limit for the combined slots of a path's links
+# The first and the last instant that a timestamp can express (0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z).
 MIN_TIME_US = -62_135_596_800 * US_PER_S
 MAX_TIME_US = 253_402_300_799_999_999
-# Later than every time stamp, and far enough from 2**63 that adding a duration cannot wrap.
+# Later than every timestamp, and far enough from 2**63 that adding a duration cannot overflow.
 FOREVER_US = 2**61
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ def parse_time(text: str) -> int:
 
 
 def from_datetime(moment: datetime) -> int:
-    """Aware datetime -> microseconds; ValueError for a naive one, and for one that UTC has no name for.
+    """Aware datetime -> microseconds; ValueError for a naive one, and for one that cannot be expressed in UTC.
 
     The latter exist: 0001-01-01T00:00:00+01:00 lies before the first instant of the calendar in UTC.
     """
@@ -60,16 +60,16 @@ def to_datetime(time_us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=time_us)
 
 
-@lru_cache(maxsize=4096)  # an answer says each of its times several times over, and a batch's answer the same ones for every item
+@lru_cache(maxsize=4096)  # an answer contains each of its times several times, and the items of a batch share the same times
 def format_time(time_us: int) -> str:
-    """Microseconds -> RFC 3339 in UTC, with microseconds only where there are any."""
+    """Microseconds -> RFC 3339 in UTC, with a fraction only if it is not zero."""
     seconds, micros = divmod(time_us, US_PER_S)
     return f"{_format_seconds(seconds)}.{micros:06d}Z" if micros else f"{_format_seconds(seconds)}Z"
 
 
-@lru_cache(maxsize=4096)  # the times of one answer, and of one moment's answers, lie within few seconds
+@lru_cache(maxsize=4096)  # the times of one answer, and of answers at about the same moment, lie within a few seconds
 def _format_seconds(seconds: int) -> str:
-    # Not strftime: its %Y writes the year 999 in three digits here, which no parser takes back.
+    # Not strftime: its %Y writes the year 999 with three digits here, which no parser accepts.
     return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
@@ -84,15 +84,16 @@ def volume_of(rate_bps: int, duration_us: int) -> int:
 
 
 def span_edges(begin_us: int, end_us: int, number: int) -> list[int]:
-    """The edges of so many equal spans of [begin, end], both ends included.
+    """The edges of `number` equal intervals of [begin, end], both ends included.
 
-    By Python's integers: of ten thousand years, a duration times an index does not fit into 64 bits, nor its microseconds into a float.
+    Uses Python integers: for ten thousand years, a duration times an index does not fit into 64 bits, nor its microseconds into a
+    float.
     """
     return [begin_us + (end_us - begin_us) * index // number for index in range(number + 1)]
 
 
 def round_up(value: int, multiple: int) -> int:
-    """The least multiple that is not below `value`."""
+    """The smallest multiple that is not below `value`."""
     return -(-value // multiple) * multiple
 
 
