@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planners: pure functions from a request and calendars to a plan. One file per planner, one registry, one signature.
 
-A planner reads the calendars and changes nothing; whoever books re-checks its plan with `core.plan.verify`.
+A planner reads the calendars and changes nothing; the desk checks each plan with `core.plan.verify` before it books.
 """
 
 from collections.abc import Iterator
@@ -27,26 +27,26 @@ from broker.planners.vifi import Vifi
 PLANNERS: dict[str, Planner] = {
     planner.name: planner for planner in (Vbls(), Fbls(), Spaghetti(), Vifi(), Alap(), Ifs(), Optimal())
 }
-# Plans what is left of a transfer when its own plan has failed it: as early as it can, whatever rates are free.
+# Replans the rest of a transfer when its own plan has failed: as early as possible, at whatever rates are free.
 REPLANNER = Vbls.name
 
 _UNKNOWN = Traits(books=False)
 
 
 def traits_of(name: str) -> Traits:
-    """The traits of a planner by its name; of an unknown one that nothing may be taken for granted."""
+    """The traits of a planner by its name; the weakest traits for an unknown planner."""
     planner = PLANNERS.get(name)
     return _UNKNOWN if planner is None else planner.traits
 
 
-@cache  # once for each process
+@cache  # once per process
 def warm_up() -> None:
-    """Compile every scan (or read it from the cache), so that the first request does not wait for it."""
+    """Compile every scan (or load it from the cache), so that the first request does not wait for this."""
     links = [Link("1", "A", "B", 1000), Link("2", "A", "B", 1000), Link("3", "B", "C", 1000)]
     network, calendars = Network(links), {link.id: Calendar(link.capacity()) for link in links}
     for calendar in calendars.values():
         calendar.book(0, 1_000_000, 1)
-        calendar.book_all(*np.array([[0], [1_000_000], [0]]))  # what another desk has booked
+        calendar.book_all(*np.array([[0], [1_000_000], [0]]))  # the bookings of another desk
     for request in _warm_up_requests():
         for planner in PLANNERS.values():
             if planner.traits.time_limit:
@@ -61,7 +61,7 @@ def warm_up() -> None:
 
 
 def warm_up_searches() -> None:
-    """Load what planners with a time limit search with, where that is wanted."""
+    """Load the solvers of planners with a time limit, where those are used."""
     link = Link("1", "A", "B", 1000)
     for planner in PLANNERS.values():
         if planner.traits.time_limit:
@@ -70,9 +70,9 @@ def warm_up_searches() -> None:
 
 
 def _warm_up_requests() -> Iterator[Request]:
-    """What it takes to come by every scan: both classes, paths of one link and of two, limits that are in the way, refusals."""
+    """Requests that together reach every scan: both classes, paths of one and two links, limits that bind, refusals."""
     for destination in ("B", "C"):
-        volume = Request("warm-up", "A", destination, 200, 0, deadline_us=5_000_000)  # more than up to the change at one second
+        volume = Request("warm-up", "A", destination, 200, 0, deadline_us=5_000_000)  # more than fits before the change at 1 s
         duration = replace(volume, volume_bytes=None, duration_us=2_000_000)
         for request in (volume, duration):
             yield request

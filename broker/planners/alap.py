@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ALAP, as late as possible: VBLS looking back from the deadline, so that the near future stays free for those who are in a hurry.
+"""ALAP, as late as possible: VBLS backwards from the deadline, so that the near future stays free for urgent transfers.
 
-Every instant is used as late as it can be, so of all plans that meet the deadline this one starts latest, and of several paths the one
-that starts latest is taken. Rounding falls on the first row. A request of class 2 starts as late as at least Rmin is free for the whole
-holding time. Under limits on reprogramming the start is the latest from which VBLS under the same limits meets the deadline.
+Every instant is used as late as possible, so this plan starts latest of all plans that meet the deadline, and of several paths the
+planner takes the one that starts latest. Rounding falls on the first row. A request of class 2 starts at the latest instant from
+which at least Rmin is free for the whole holding time. Under limits on reprogramming the start is the latest from which VBLS under
+the same limits meets the deadline.
 """
 
 from broker.core.network import Network
@@ -33,7 +34,7 @@ class Alap:
             return tasks
         if request.deadline_us <= request.not_before_us:
             return _late(request)
-        # Mirrored: from the deadline on, and no later than not_before.
+        # Mirrored time: from the deadline backwards to not_before.
         found = along.best_of(tasks, -request.deadline_us, -request.not_before_us, _Backwards(request, calendars, fewest_rows))
         if found is None:
             return _late(request)
@@ -44,7 +45,7 @@ class Alap:
         return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """The most bytes that any candidate path carries by the deadline."""
+        """The largest volume in bytes that any candidate path carries by the deadline."""
         tasks = candidates(request, network)
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0
@@ -75,7 +76,7 @@ class _Backwards:
         return self._limited(task, -last_us, -rows[-1][1], limits)
 
     def _limited(self, task: Task, earliest_us: int, latest_us: int, limits: Limits) -> Rows | None:
-        """Halving: if VBLS meets the deadline from an instant on, so it does from every earlier one."""
+        """Bisection: if VBLS meets the deadline from some start, it also does from every earlier one."""
         low, high = round_up(earliest_us, task.slot) // task.slot, latest_us // task.slot
         best = along.fit_limited(task, self._calendars, low * task.slot, task.deadline_us, limits)
         while best is not None and low < high:

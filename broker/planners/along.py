@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one candidate path can do for a request: rows (begin, end, rate) that finish earliest, or None; and which candidate is best.
+"""Scheduling of a request on one candidate path: rows (begin, end, rate) with the earliest finish, or None; and the choice of a candidate.
 
-Everything looks ahead. A planner that looks back (`alap`) gives mirrored profiles and instants, and mirrors the rows that it gets.
+All functions plan forwards in time. A planner that plans backwards (`alap`) passes mirrored profiles and instants, and mirrors the
+returned rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,16 +22,16 @@ from broker.planners.signature import Calendars, Task
 _FIRST_ROWS = 64
 _MORE_ROWS = 8
 
-Attempt = Callable[[Task, int], Rows | None]  # the earliest finish of a task, which must not be after the instant
+Attempt = Callable[[Task, int], Rows | None]  # the rows with the earliest finish, at or before the instant
 Hopeless = Callable[[Task, int], bool]
 
 
 def best_of(
     tasks: Sequence[Task], begin_us: int, deadline_us: int, attempt: Attempt, hopeless: Hopeless | None = None
 ) -> tuple[Task, Rows] | None:
-    """The task that finishes first, the earlier one among equals: each has to be earlier than those before it.
+    """The task that finishes first and its rows, or None. Among equals the first task wins: each must finish before those already tried.
 
-    `hopeless` may save an attempt: it says of a task that it cannot finish by the instant.
+    `hopeless` can save an attempt: it returns True if a task cannot finish by an instant.
     """
     best = None
     for task in tasks:
@@ -44,13 +45,13 @@ def best_of(
 
 
 def _ideal_finish(task: Task, begin_us: int) -> int:
-    """When it would finish if the whole path were free."""
+    """The finish of the task if the whole path were free."""
     duration = task.duration_us or -(-task.bits * US_PER_S // task.rate_max)
     return round_up(begin_us, task.slot) + round_up(duration, task.slot)
 
 
 class Bottlenecks:
-    """Which links alone cannot carry a request's volume by an instant. Candidate paths share links: most that are no better are found so."""
+    """Finds links that alone cannot carry a request's volume by an instant. Candidate paths share links, so this rejects most of them early."""
 
     def __init__(self, request: Request, calendars: Calendars) -> None:
         self._calendars = calendars
@@ -60,7 +61,7 @@ class Bottlenecks:
         self._carries: dict[str, bool] = {}
 
     def __call__(self, task: Task, by_us: int) -> bool:
-        """Can a link of the task's path not carry its volume by `by_us`?"""
+        """True if a link of the task's path cannot carry its volume by `by_us`."""
         if by_us != self._by_us:
             self._by_us = by_us
             self._carries.clear()
@@ -68,7 +69,7 @@ class Bottlenecks:
             carries = self._carries.get(link_id)
             if carries is None:
                 calendar = self._calendars[link_id]
-                # Without the channels and slots of a path, so that the answer holds for the other paths over this link as well.
+                # Ignores the channels and slots of the path, so that the result also holds for other paths over this link.
                 bits = scans.volume_between(
                     calendar.times, calendar.free, calendar.n, self._begin_us, by_us, *self._rates, 1, 1, task.bits
                 )
@@ -79,7 +80,7 @@ class Bottlenecks:
 
 
 def limits_of(options: Options, slot: int) -> Limits | None:
-    """The limits on reprogramming that were asked for; None for none."""
+    """The requested limits on reprogramming, or None."""
     if options.most_segments is None and options.shortest_segment_us is None:
         return None
     return Limits(options.most_segments, round_up(options.shortest_segment_us or 0, slot))
@@ -109,7 +110,7 @@ def fit_varying(
 
 
 def fit_limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: int, limits: Limits) -> Rows | None:
-    """VBLS on one path with few rows, or rows that are not short (see `core.reprogramming`)."""
+    """VBLS on one path with a limited number of rows or a minimum row length (see `core.reprogramming`)."""
     free = fit_varying(task, calendars, begin_us, deadline_us, fewest_rows=True)
     if free is None or limits.kept_by(free):
         return free
@@ -133,12 +134,12 @@ def fit_limited(task: Task, calendars: Calendars, begin_us: int, deadline_us: in
 def fit_constant(
     task: Task, calendars: Calendars, begin_us: int, deadline_us: int, rate_bps: int, source: Profiles = profiles
 ) -> Rows | None:
-    """One row at `rate_bps` (whole channels), for the holding time or until the volume is through: FBLS on one path."""
+    """FBLS on one path: one row at `rate_bps` (whole channels), for the holding time or until the volume is complete."""
     duration = task.duration_us or round_up(-(-task.bits * US_PER_S // rate_bps), task.slot)
     for times, free, n, limit in source(task.path, calendars, begin_us, deadline_us):
         status, begin = rectangles.fixed_bandwidth(
             times, free, n, begin_us, deadline_us, limit,
-            min(duration, FOREVER_US),  # an exabyte at 1 bit/s outgrows 64 bits, and no deadline lies so far ahead
+            min(duration, FOREVER_US),  # an exabyte at 1 bit/s exceeds 64 bits, and no deadline lies so far ahead
             rate_bps, task.slot,
         )  # fmt: skip
         if status == scans.FOUND:
@@ -149,12 +150,12 @@ def fit_constant(
 
 
 def min_rate(task: Task) -> int:
-    """The least rate in whole channels that a request of class 2 takes."""
+    """The minimum rate of a class 2 request, in whole channels."""
     return round_up(max(task.rate_min, 1), task.channel)
 
 
 def fit_held(task: Task, calendars: Calendars, begin_us: int, limits: Limits | None) -> Rows:
-    """Rows that hold a task of class 2 from `begin_us` on, as fast as limits allow; its least rate is free all the time."""
+    """Rows that hold a task of class 2 from `begin_us` on, as fast as limits allow; its minimum rate must be free throughout."""
     found = read_rates(task, calendars, begin_us, begin_us + task.duration_us, 0)
     free: Rows = found.tolist()
     return free if limits is None or limits.kept_by(free) else fullest_rows(found, limits)
@@ -173,7 +174,7 @@ def max_bits(task: Task, calendars: Calendars, begin_us: int, end_us: int, limit
 
 
 def read_rates(task: Task, calendars: Calendars, begin_us: int, end_us: int, rate_min: int) -> Int64Array:
-    """What may be booked on [begin, end), both on slots: rows (begin, end, rate) without gaps."""
+    """The bookable rates on [begin, end), both on slots: rows (begin, end, rate) without gaps."""
     profile = profile_between(task.path, calendars, begin_us, end_us)
     room = _FIRST_ROWS
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which link stands in the way of a request, and when."""
+"""The link that prevents a request, and the interval in which it does."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _MAX_BITS = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The link that leaves the least room for the request, and the interval in which that is felt most."""
+    """The link that leaves the least room for the request, and the interval in which the shortage is largest."""
 
     link: str
     begin_us: int
@@ -24,17 +24,18 @@ class Binding:
 
 
 def find_binding(request: Request, network: Network, calendars: Calendars) -> Binding | None:
-    """On the candidate path that comes nearest: the interval in which most is missing, and the link that carries least in it.
+    """On the best candidate path: the interval with the largest shortage, and the link that carries least in it; None without a path.
 
-    Missing is what gamma falls short of the rate that the request needs: its volume spread evenly over the window (or `rate_min_bps`, if
-    that is more), or where that is free throughout, its Rmax. Without a deadline what comes after the last change decides.
+    The shortage is the difference between gamma and the rate that the request needs: its volume spread evenly over the window (or
+    `rate_min_bps`, if that is more), or, where that rate is free throughout, its Rmax. Without a deadline the time after the last
+    change decides.
     """
     tasks = _usable(request, network)
     if not tasks:
         return None
     task = tasks[0]
     if request.deadline_us is None:
-        # "For ever" is settled by the last step: look at the tail after every link's last change.
+        # Without a deadline the last step decides: look at the time after every link's last change.
         last = max(int(calendars[link_id].times[calendars[link_id].n - 1]) for link_id in task.path)
         begin = min(max(request.not_before_us, last), MAX_TIME_US - 1)
         end = min(begin + US_PER_S, MAX_TIME_US)
@@ -57,7 +58,7 @@ def _usable(request: Request, network: Network) -> list[Task]:
     tasks = candidates(request, network)
     if not isinstance(tasks, Refusal):
         return tasks
-    # Every path is down or too small: of the shortest one it can still be said where.
+    # Every path is down or too small: the binding link can still be found on the shortest one.
     route = network.route(request.source, request.destination)
     if route is None or request.options.path is not None:
         return []
@@ -74,7 +75,7 @@ def _needed(request: Request, task: Task) -> int:
 
 
 def _shortest_of(free: list[list[int]], rate_bps: int) -> tuple[int, int] | None:
-    """The interval in which most is missing of `rate_bps` throughout (Kadane's maximum sum); None when nothing is, anywhere."""
+    """The interval with the largest total shortage against `rate_bps` (Kadane's maximum sum); None if there is no shortage."""
     most = missing = 0
     found = None
     begin = free[0][0]
@@ -88,7 +89,7 @@ def _shortest_of(free: list[list[int]], rate_bps: int) -> tuple[int, int] | None
 
 
 def _narrowest(task: Task, begin_us: int, end_us: int, rate_max: int, network: Network, calendars: Calendars) -> str:
-    """The link of the path that would carry least on its own on [begin, end)."""
+    """The link of the path that alone would carry least on [begin, end)."""
 
     def room(link_id: str) -> tuple[int, int]:
         calendar, link = calendars[link_id], network.links[link_id]
@@ -96,6 +97,6 @@ def _narrowest(task: Task, begin_us: int, end_us: int, rate_max: int, network: N
             calendar.times, calendar.free, calendar.n, begin_us, end_us, rate_max, task.rate_min, link.channel_bps or 1, link.slot_us,
             _MAX_BITS,
         )  # fmt: skip
-        return int(bits), calendar.lowest(begin_us, end_us)  # for less than a bit
+        return int(bits), calendar.lowest(begin_us, end_us)  # decides where none of them carries a whole bit
 
     return min(task.path, key=room)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """FBLS, fixed-bandwidth list scheduling: the earliest start at which Rmax is free for the whole F / Rmax.
 
-Veeraraghavan et al. 2004, section 3.3; of several paths the one that finishes first. Without `rate_max_bps` the rate is the most that
-a path can carry from `not_before` on. A request of class 2 gets one rate, too: it starts as early as `rate_min_bps` (without it: the
-rate of a volume) is free for the whole holding time, and takes the most up to Rmax that stays free throughout.
+Veeraraghavan et al. 2004, section 3.3; of several paths the one that finishes first. Without `rate_max_bps` the rate is the most
+that a path can carry from `not_before` on. A request of class 2 also gets one constant rate: it starts at the earliest instant from
+which `rate_min_bps` (if not given: the rate of a volume) is free for the whole holding time, and takes the highest rate up to Rmax
+that is free throughout.
 """
 
 from bisect import bisect_left
@@ -50,16 +51,16 @@ class Fbls:
         return along.plan_of(task, rows)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """The most bytes that the constant rate carries on any candidate path."""
+        """The largest volume in bytes that the constant rate carries on any candidate path by the deadline."""
         tasks = fixed_tasks(request, network, calendars)
         if request.volume_bytes is None or isinstance(tasks, Refusal):
             return 0
         return max(min(request.volume_bytes, _longest_run(task, request.not_before_us, calendars)) for task in tasks)
 
     def min_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
-        """The smallest `rate_max_bps` with which a volume would be taken, all else being the same; not monotone, it may be above or below.
+        """The smallest `rate_max_bps` at which the otherwise unchanged volume request would be accepted. Not monotone: it may be higher or lower.
 
-        None as well where it lies beyond `MAX_STRETCHES` rates of links.
+        None also if it lies beyond `MAX_STRETCHES` rates of links.
         """
         first = max(request.rate_min_bps or 1, 1)
         at = bisect_left(network.rates, first)
@@ -78,14 +79,14 @@ class Fbls:
 
 
 def fixed_tasks(request: Request, network: Network, calendars: Calendars) -> list[Task] | Refusal:
-    """The candidates of all planners, with `rate_max` as the one rate that is booked throughout."""
+    """The candidates as for all planners, with `rate_max` as the one rate that is booked throughout."""
     asked = request.rate_max_bps
     if asked is None or (request.duration_us is not None and request.rate_min_bps is not None):
         tasks = candidates(request, network)
         return tasks if isinstance(tasks, Refusal) or asked is not None else _at_most(request, tasks, calendars)
     tasks = candidates(request, network, asked)
     if isinstance(tasks, Refusal):
-        # Rates are whole channels: a link that never carries all of `asked` may carry all the channels that fit into it.
+        # Rates are whole channels: a link that never carries all of `asked` may still carry the whole channels that fit into it.
         tasks = candidates(request, network)
     if isinstance(tasks, Refusal):
         return tasks
@@ -100,7 +101,7 @@ def fixed_tasks(request: Request, network: Network, calendars: Calendars) -> lis
 
 
 def _at_most(request: Request, tasks: list[Task], calendars: Calendars) -> list[Task] | Refusal:
-    """No rate was asked for: the most that each path carries from `not_before` on."""
+    """For requests without Rmax: the maximum rate that each path carries from `not_before` on."""
     rates = [
         round_down(min(_highest(calendars[link_id], request.not_before_us) for link_id in task.path), task.channel)
         for task in tasks
@@ -117,25 +118,25 @@ def _at_most(request: Request, tasks: list[Task], calendars: Calendars) -> list[
 
 
 def _highest(calendar: Calendar, begin_us: int) -> int:
-    """Largest capacity of a link at or after `begin_us`, bookings aside."""
+    """The largest capacity of a link at or after `begin_us`, regardless of bookings."""
     steps = calendar.capacity
     return max([steps[-1][1], *(rate for (_, rate), (end, _) in pairwise(steps) if end > begin_us)])
 
 
 def _least(task: Task) -> int:
-    """The rate that has to be free."""
+    """The rate that must be free."""
     return along.min_rate(task) if task.duration_us and task.rate_min else task.rate_max
 
 
 def _longest_run(task: Task, begin_us: int, calendars: Calendars) -> int:
-    """Bytes that the one rate carries in the longest stretch on which it is free."""
+    """Bytes that the constant rate carries in the longest interval in which it is free."""
     profile = profile_between(task.path, calendars, begin_us, task.deadline_us)
     run = rectangles.longest_run(profile.times, profile.free, profile.n, begin_us, task.deadline_us, task.rate_max, task.slot)
     return volume_of(task.rate_max, int(run))
 
 
 def _min_rate_on(task: Task, begin_us: int, first_bps: int, calendars: Calendars) -> int | None:
-    """The least Rmax from `first_bps` on that will do on one path; what is booked is Rmax in whole channels."""
+    """The least sufficient Rmax from `first_bps` on for one path; the booked rate is Rmax in whole channels."""
     begin, end = round_up(begin_us, task.slot), round_down(task.deadline_us, task.slot)
     if begin >= end:
         return None

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instantaneous fair sharing as a fluid: max-min fair rates over a network, filled anew whenever something changes.
+"""Instantaneous fair sharing as a fluid model: max-min fair rates over a network, recomputed at every change.
 
-It is what an ideal transport protocol would do (Soudan, Guillier, Primet 2007, RR-6205, sections 3.1 and 3.3), in the integers of a
-plan: rates in whole bit/s and whole channels, finishes rounded up to microseconds and slots, never more than gamma. Filling is
-progressive (Bertsekas and Gallager 1992, section 6.5.2): the link that can give its flows least settles their rates first, and what
-rounding leaves over goes to the flows that began first. Nobody could have more unless somebody with as little had less.
+This models an ideal transport protocol (Soudan, Guillier, Primet 2007, RR-6205, sections 3.1 and 3.3) with the integers of a plan:
+rates in whole bit/s and whole channels, finishes rounded up to microseconds and slots, never more than gamma. Filling is
+progressive (Bertsekas and Gallager 1992, section 6.5.2): the link with the smallest share per flow fixes the rates of its flows
+first, and capacity left over by rounding goes to the flows that began first. No flow could get more without taking from a flow that
+has no more.
 
-A flow whose share is below its least rate (`rate_min`, a channel, 1 bit/s) waits, the latest to begin first, until there is room.
+A flow whose share is below its minimum rate (`rate_min`, a channel, 1 bit/s) waits until there is room; the flow that began last
+waits first.
 """
 
 # ruff: noqa: PLR0912, PLR0915 - one event after the other belongs in one loop
@@ -29,7 +31,7 @@ _MILLION = 1_000_000
 
 
 class Flow(NamedTuple):
-    """Something to be moved over `path` from `begin_us` on. `rate_max` (bit/s, above 0) is a multiple of `channel`."""
+    """A volume to be moved over `path` from `begin_us` on. `rate_max` (bit/s, above 0) is a multiple of `channel`."""
 
     path: tuple[str, ...]
     begin_us: int
@@ -41,10 +43,11 @@ class Flow(NamedTuple):
 
 
 class Share(NamedTuple):
-    """What one flow gets: rows (begin_us, end_us, rate_bps) in order of time, and when it is through (None: never).
+    """The share of one flow: rows (begin_us, end_us, rate_bps) ordered by time, and its finish (None: never).
 
-    Flows that share links, directly or through others, change their rates together, on multiples of `grid_us`: the least common multiple
-    of their slots, within which gamma counts with its minimum. Where that is more than a day nothing is shared, and `rows` is empty.
+    Flows that share links, directly or through others, change their rates together, on multiples of `grid_us`: the least common
+    multiple of their slots; within one such interval the minimum of gamma counts. If it exceeds a day nothing is shared, and `rows`
+    is empty.
     """
 
     rows: Int64Array
@@ -53,9 +56,9 @@ class Share(NamedTuple):
 
 
 def share_fairly(flows: Sequence[Flow], calendars: Calendars) -> list[Share]:
-    """The share of each flow, in their order; among equals, those that come first here are served first.
+    """The share of each flow, in the order of `flows`; among equals, the first one in this order is served first.
 
-    Side by side all rows fit into the free capacity of the calendars, which are only read.
+    The rows of all flows together fit into the free capacity of the calendars, which are only read.
     """
     shares: list[Share] = [Share(np.empty((0, 3), np.int64), None, 0)] * len(flows)
     for members in _neighbourhoods(flows):
@@ -67,7 +70,7 @@ def share_fairly(flows: Sequence[Flow], calendars: Calendars) -> list[Share]:
 
 
 def _neighbourhoods(flows: Sequence[Flow]) -> list[list[int]]:
-    """Indices of flows that share links, directly or through others: nothing that happens in one such set touches another."""
+    """Sets of indices of flows that share links, directly or through others; the sets are independent of each other."""
     parent: dict[str, str] = {}
 
     def root(link: str) -> str:
@@ -101,7 +104,8 @@ def _share(flows: Sequence[Flow], calendars: Calendars, grid: int) -> list[Share
     path_links = np.array([numbers[link] for flow in flows for link in flow.path], np.int64)
     gamma_at, gamma_times, gamma_free = _gammas([calendars[link] for link in numbers], int(begins.min()))
     arrivals = np.argsort(begins, kind="stable")
-    # The order in which a link settles its flows: coarse channels first, so that finer ones fill the gaps; late ones before early ones.
+    # The order in which a link fixes the rates of its flows: coarse channels first, so that finer ones fill the gaps; late flows
+    # before early.
     turns = np.empty(len(flows), np.int64)
     turns[np.lexsort((-np.argsort(arrivals), -channels))] = np.arange(len(flows))
     rows, finishes = _fill_over_time(
@@ -116,7 +120,7 @@ def _share(flows: Sequence[Flow], calendars: Calendars, grid: int) -> list[Share
 
 
 def _gammas(calendars: Sequence[Calendar], begin_us: int) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """The steps of all links one behind the other, from the one that holds at `begin_us` on, and where each link's begin."""
+    """The steps of all links, concatenated, from the one that holds at `begin_us` on, and the offset of each link."""
     first = [index_at(calendar.times, calendar.n, begin_us) for calendar in calendars]
     at = np.cumsum([0] + [calendar.n - i for calendar, i in zip(calendars, first, strict=True)], dtype=np.int64)
     times = np.concatenate([calendar.times[i : calendar.n] for calendar, i in zip(calendars, first, strict=True)])
@@ -126,7 +130,7 @@ def _gammas(calendars: Sequence[Calendar], begin_us: int) -> tuple[Int64Array, I
 
 @compiled
 def _insert(ordered: Int64Array, count: int, keys: Int64Array, item: int) -> None:
-    """Into `ordered[:count]`, ascending by key, behind equal ones."""
+    """Insert `item` into `ordered[:count]`, ascending by key, behind equal ones."""
     k = count
     while k > 0 and keys[ordered[k - 1]] > keys[item]:
         ordered[k] = ordered[k - 1]
@@ -158,9 +162,9 @@ def _fill(
     binds: Int64Array,
     rates: Int64Array,
 ) -> bool:
-    """Max-min fair rates of the active flows: `left` comes in as what each link has free, and goes out as what is left of it.
+    """Max-min fair rates of the active flows. `left` holds the free capacity of each link on entry and the remaining capacity on return.
 
-    `binds[l]` becomes 1 where more of link l would change a rate. Answers whether some flow waits.
+    `binds[l]` becomes 1 if more capacity on link l would change a rate. Returns True if some flow waits.
     """
     links = len(left)
     open_flows = np.zeros(links, np.int64)
@@ -192,7 +196,7 @@ def _fill(
                 level, tightest = left[link] // open_flows[link], link
         if tightest < 0:
             break
-        # Flows that want no more than the level get what they want, and no other link's level falls by that.
+        # Flows whose maximum is at or below the level get it, which lowers no other link's level.
         settled = False
         while capped < active and caps[by_cap[capped]] <= level:
             flow = by_cap[capped]
@@ -215,10 +219,10 @@ def _fill(
             if rate < leasts[flow]:
                 _fix_rate(flow, 0, rates, path_at, path_links, left, open_flows)
                 waits = True
-                break  # the others get more: another link may be the tightest now
+                break  # the other flows get more: another link may be the tightest now
             _fix_rate(flow, rate, rates, path_at, path_links, left, open_flows)
 
-    # What whole channels and waiting flows left over goes to whoever can use it, the earliest to begin first.
+    # Capacity left over by whole channels and waiting flows goes to flows that can use it, in order of begin.
     for j in range(active - 1, -1, -1):
         flow = by_turn[j]
         more = caps[flow] - rates[flow]
@@ -254,7 +258,7 @@ def _fill_over_time(
     gamma_free: Int64Array,
     grid: int,
 ) -> tuple[Int64Array, Int64Array]:
-    """Rows (flow, begin, end, rate), those of one flow in order of time, and the finish of each flow (for ever: none).
+    """Rows (flow, begin, end, rate), those of one flow ordered by time, and the finish of each flow (FOREVER_US: none).
 
     Between two events, on multiples of `grid`, all rates are constant. Events: a flow begins, a flow ends, gamma of a link in use changes.
     """
@@ -264,7 +268,7 @@ def _fill_over_time(
     finishes = np.full(flows, _FOREVER, np.int64)
     microbits = np.zeros(flows, np.int64)
     rates, since = np.zeros(flows, np.int64), np.zeros(flows, np.int64)
-    programmed = np.zeros(flows, np.int64)  # the rate of each flow's row that is still open, 0: none
+    programmed = np.zeros(flows, np.int64)  # the rate of each flow's current row; 0: none
     by_turn, by_cap = np.empty(flows, np.int64), np.empty(flows, np.int64)
     active, arrived = 0, 0
     users = np.zeros(links, np.int64)
@@ -290,7 +294,7 @@ def _fill_over_time(
             now = begins[arrivals[arrived]]
             continue
 
-        # What is free of the links in use, and how long that is certain.
+        # The free capacity of the links in use, and how long it is constant.
         until = np.int64(_FOREVER)
         for link in range(links):
             if users[link] == 0:
@@ -310,7 +314,7 @@ def _fill_over_time(
                 until = min(until, end)
             free = max(free, 0)
             if free != usable[link]:
-                # Of a link that holds nobody back a change matters only where it no longer carries what goes over it.
+                # On a link that limits no flow, a change matters only if the link can no longer carry its current flows.
                 left[link] += free - usable[link]
                 usable[link] = free
                 if binds[link] == 1 or left[link] < 0 or waits:
@@ -343,9 +347,9 @@ def _fill_over_time(
                 finishes[flow] = -(-end // slots[flow]) * slots[flow]
                 until = min(until, -(-end // grid) * grid)
         if until >= _LATEST:
-            until = np.int64(_FOREVER)  # what ends after the last instant that has a name does not end
+            until = np.int64(_FOREVER)  # a flow that would end after the last representable instant does not end
 
-        # Move everything on to the next event; those that end in between leave.
+        # Advance all flows to the next event; flows that end before it are removed.
         turn_kept, cap_kept = 0, 0
         for j in range(active):
             flow = by_turn[j]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IFS, instantaneous fair sharing: what transfers would get if nobody planned them. It predicts and compares, and books nothing.
+"""IFS, instantaneous fair sharing: the rates of transfers without any planning. For prediction and comparison only; books nothing.
 
-Soudan, Guillier, Primet 2007 (RR-6205), section 3.1: every transfer starts at its `not_before` and shares all links fairly with those
-that are under way (max-min, `rate_max_bps` as its cap). Each takes one path, the best one that carries anything, as routers would have
-it, a request that may be split included.
+Soudan, Guillier, Primet 2007 (RR-6205), section 3.1: every transfer starts at its `not_before` and shares all links fairly with the
+active transfers (max-min, `rate_max_bps` as its cap). Each takes a single path, the best one that carries anything, as with IP
+routing; this includes requests that may be split.
 """
 
 from collections.abc import Sequence
@@ -20,22 +20,22 @@ from broker.planners.vbls import Vbls
 
 
 class Ifs:
-    """A request that cannot have what it asks for takes its share all the same, as it would with nobody there to refuse it."""
+    """Fair sharing has no admission: a request that misses its deadline or limits takes its share nevertheless."""
 
     name = "ifs"
     traits = Traits(books=False, joint=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has no others
-        """What the request would get alone."""
+        """The plan of the request if it were alone."""
         return self.plan_together([request], network, calendars)[0]
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
-        """What each request would get while all share fairly."""
+        """The plan of each request while all of them share fairly."""
         fair = fair_plans(requests, network, calendars)
         return [as_asked(request, answer) for request, answer in zip(requests, fair, strict=True)]
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """With nobody to share with, fair sharing takes whatever is free of its path, as VBLS does."""
+        """Alone on its path, a flow under fair sharing takes all that is free, as VBLS does; so this is the volume of VBLS on that path."""
         wanted = best_path(request, network)
         if isinstance(wanted, Refusal):
             return 0
@@ -44,9 +44,9 @@ class Ifs:
 
 
 def fair_plans(requests: Sequence[Request], network: Network, calendars: Calendars) -> list[Plan | Refusal]:
-    """What each request gets under fair sharing among all of them, their deadlines and limits on reprogramming aside.
+    """The plan of each request under fair sharing among all of them, regardless of deadlines and limits on reprogramming.
 
-    The plans fit side by side. A Refusal: it cannot take part at all, or would never be through.
+    The plans fit side by side. A Refusal means that the request cannot take part, or would never finish.
     """
     wanted = [best_path(request, network) for request in requests]
     tasks = [(request, found) for request, found in zip(requests, wanted, strict=True) if isinstance(found, Task)]
@@ -55,7 +55,7 @@ def fair_plans(requests: Sequence[Request], network: Network, calendars: Calenda
 
 
 def best_path(request: Request, network: Network) -> Task | Refusal:
-    """Limits of the request on its best path, or why rates cannot be shared out to it."""
+    """The request on its best path, or a refusal if it cannot take part in fair sharing."""
     if request.volume_bytes is None:
         return Refusal(
             "unsupported", "a holding time is never through, however much it gets of a link; give volume_bytes", "duration_s"
@@ -76,7 +76,7 @@ def _profile(path: tuple[str, ...], share: Share) -> Plan | Refusal:
 
 
 def as_asked(request: Request, answer: Plan | Refusal) -> Plan | Refusal:
-    """`answer`, or a refusal where it ends after the deadline."""
+    """`answer`, or a refusal if it ends after the deadline or breaks the limits on reprogramming."""
     if isinstance(answer, Refusal):
         return answer
     if request.deadline_us is not None and answer.finish_us > request.deadline_us:
@@ -89,7 +89,7 @@ def as_asked(request: Request, answer: Plan | Refusal) -> Plan | Refusal:
 
 
 def _within_limits(request: Request, plan: Plan) -> Plan | Refusal:
-    """Nobody who shares fairly chooses when the rate changes, so a limit on reprogramming is kept by chance or not at all."""
+    """`plan`, or a refusal: under fair sharing no flow chooses when its rate changes, so limits on reprogramming are kept only by chance."""
     options, segments = request.options, plan.segments
     if options.most_segments is not None and len(segments) > options.most_segments:
         detail = f"under fair sharing its rate takes {len(segments)} segments, at most {options.most_segments} are asked"

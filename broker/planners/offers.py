@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say beside "no": what could be had instead, exactly.
+"""Counter-offers for refused requests: exact alternatives that the planner would accept.
 
-Every offer is found by asking the planner itself, so it is admitted when it is asked for as it is, and a little more is not. Where
-answers are monotone (a later deadline, a higher Rmax where rates vary, a lower Rmin, a shorter holding time), halving finds the edge.
-Two things are not: candidate paths change where links become too small, so offers are looked for between such rates (`Network.rates`);
-and FBLS may take one rate and neither a higher nor a lower one, so all rectangles under gamma are looked at (`core.rectangles`).
+Every offer is found by asking the planner itself, so a request for exactly the offer is admitted, and a request for slightly more
+is not. Where answers are monotone (a later deadline, a higher Rmax with varying rates, a lower Rmin, a shorter holding time),
+bisection finds the limit. Two cases are not monotone: candidate paths change at rates at which links become too small, so the
+search is split at these rates (`Network.rates`); and FBLS may accept one rate but neither a higher nor a lower one, so all
+rectangles under gamma are examined (`core.rectangles`).
 """
 
 from collections.abc import Callable, Iterator
@@ -24,11 +25,11 @@ Stretch = tuple[int, int]  # first and last value, both included
 
 @dataclass(frozen=True, slots=True)
 class CounterOffer:
-    """What the same planner would book now, one field changed at a time: None where nothing can be offered, or nothing would help.
+    """The requests that the same planner would accept now, one field changed at a time; None where no value of that field helps.
 
-    `earliest_finish_us` is also the smallest deadline that would be met; `largest_volume_bytes` fits by the deadline asked for.
-    `smallest_rate_max_bps` and `largest_rate_min_bps` are rates with which the rest of the request can be had as it is;
-    `longest_duration_us` is how long a request of class 2 could hold its rates.
+    `earliest_finish_us` is also the smallest deadline that could be met; `largest_volume_bytes` fits by the requested deadline.
+    With `smallest_rate_max_bps` or `largest_rate_min_bps` the otherwise unchanged request would be accepted; `longest_duration_us`
+    is the longest possible holding time of a class 2 request.
     """
 
     earliest_finish_us: int | None
@@ -41,9 +42,9 @@ class CounterOffer:
 def find_counter_offer(
     planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent = never
 ) -> CounterOffer:
-    """For a request that `planner` has refused. Planners that take requests together offer no rates: each try may be a solver's run.
+    """The counter-offer for a request that `planner` has refused. Joint planners offer no rates: each try may be a solver run.
 
-    Raises OutOfBudget as soon as `spent` says so: half a search offers nothing.
+    Raises OutOfBudget as soon as `spent` returns True: a partial search offers nothing.
     """
     asked = _Asked(planner, request, network, calendars, spent)
     volume = planner.largest_volume(request, network, calendars) if request.deadline_us is not None else 0
@@ -59,7 +60,7 @@ def find_counter_offer(
 
 
 class _Asked:
-    """A refused request, to be asked again with something else in it."""
+    """A refused request that can be tried again with changed fields."""
 
     def __init__(self, planner: Planner, request: Request, network: Network, calendars: Calendars, spent: Spent) -> None:
         self._spent = spent
@@ -83,11 +84,11 @@ class _Asked:
         if plan is None:
             return None
         first, finish, accepts = self._request.deadline_us, plan.finish_us, self._accepts("deadline_us")
-        # Planners that take their time where they are given it can do better when pressed.
+        # Planners that use the time available may finish earlier under a tighter deadline.
         return finish if first is None or not accepts(finish - 1) else _lowest(first + 1, finish - 1, accepts)
 
     def smallest_deadline(self) -> int | None:
-        """For planners that cannot do without a deadline."""
+        """For planners that require a deadline."""
         if self._request.deadline_us is None:
             return None
         accepts = self._accepts("deadline_us")
@@ -97,7 +98,7 @@ class _Asked:
         return None
 
     def _deadlines(self) -> Iterator[Stretch]:
-        """The later the deadline, the less rate an even spread needs, and the smaller the links that become candidates."""
+        """Intervals of deadlines with the same candidates: a later deadline lowers the even rate, which makes smaller links candidates."""
         request = self._request
         assert request.deadline_us is not None
         first = max(request.deadline_us, request.not_before_us) + 1
@@ -147,7 +148,7 @@ class _Asked:
 
 
 def _lowest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
-    """The lowest accepted value, if all above it are accepted too, `last` at any rate. In growing steps first: it is most often near."""
+    """The lowest accepted value, if all above it are accepted too; `last` in any case. Starts with growing steps: it is usually near `first`."""
     step = 1
     while first + step < last and not accepts(first + step):
         first += step + 1
@@ -160,7 +161,7 @@ def _lowest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
 
 
 def _highest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
-    """The highest accepted value, if all below it are accepted too, `first` at any rate."""
+    """The highest accepted value, if all below it are accepted too; `first` in any case."""
     while first < last:
         middle = (first + last + 1) // 2
         first, last = (middle, last) if accepts(middle) else (first, middle - 1)

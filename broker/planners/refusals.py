@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of planners that find no plan. Each names a field and, where there is one, the way out."""
+"""The refusals of planners. Each names a field and, where possible, how to change the request."""
 
 from broker.core.plan import Refusal
 from broker.core.request import Request
@@ -7,7 +7,7 @@ from broker.core.units import US_PER_S, format_time
 
 
 def too_late(request: Request) -> Refusal:
-    """A volume that does not fit."""
+    """The refusal of a volume that does not fit."""
     if request.deadline_us is None:
         return Refusal("infeasible", "free capacity never suffices, however long one waits", "volume_bytes")
     return Refusal(
@@ -19,7 +19,7 @@ def too_late(request: Request) -> Refusal:
 
 
 def nowhere_held(request: Request) -> Refusal:
-    """A holding time for which the least rate is never free on end."""
+    """The refusal of a holding time during which the minimum rate is never free without a break."""
     assert request.duration_us is not None
     detail = f"at least {request.rate_min_bps or 1} bit/s is nowhere free for {request.duration_us / US_PER_S:.6f} s on end"
     if request.deadline_us is None:

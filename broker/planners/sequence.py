@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many requests on one network: plan, verify, book. What `bwb plan` does, without files.
+"""Many requests on one network: plan, verify, book. This is `bwb plan` without the files.
 
-List planners take them in the caller's order, and each request sees what the ones before it left; joint planners take them together.
-Nothing here reads a clock, so the same requests on the same network get the same answer.
+List planners take the requests in the caller's order, and each request sees the capacity that its predecessors left; joint planners
+take them together. No function here reads a clock, so the same requests on the same network get the same answer.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ from broker.planners.signature import Planner, is_joint
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A request and its plan, or why there is none and what could be had instead."""
+    """A request with its plan, or with the refusal, the binding link and a counter-offer."""
 
     request: Request
     answer: Plan | Refusal
@@ -35,7 +35,7 @@ class Schedule:
     """All decisions in the order of the requests.
 
     `congestion_factor`: the largest share of a link's capacity booked at any instant. `makespan_us`: from the earliest `not_before`
-    of all requests to the last finish, so that planners can be compared on one set of requests.
+    of all requests to the last finish; it compares planners on one set of requests.
     """
 
     decisions: tuple[Decision, ...]
@@ -44,19 +44,20 @@ class Schedule:
 
     @property
     def plans(self) -> list[Plan]:
-        """The plans of what was admitted."""
+        """The plans of the admitted requests."""
         return [decision.answer for decision in self.decisions if isinstance(decision.answer, Plan)]
 
 
 def plan_all(planner: Planner, requests: Sequence[Request], network: Network) -> Schedule:
-    """Plan on an empty network, in file order or together, as the planner does it. Raises PlanRejected when a plan breaks a rule."""
+    """Plan on an empty network, in file order or jointly, depending on the planner. Raises PlanRejected when a plan breaks a rule."""
     calendars = {link_id: Calendar(link.capacity()) for link_id, link in network.links.items()}
     together = planner.plan_together(requests, network, calendars) if is_joint(planner) else None
     decisions = []
     for index, request in enumerate(requests):
         answer = planner.plan(request, network, calendars) if together is None else together[index]
         if isinstance(answer, Refusal):
-            # A joint planner's other plans stand already, booked or not yet: what can be offered beside them is known at the end.
+            # The plans of a joint planner are all fixed, booked here or not yet, so counter-offers beside them are computed at the
+            # end.
             offer = None if together is not None else find_counter_offer(planner, request, network, calendars)
             decisions.append(Decision(request, answer, offer))
             continue
@@ -84,7 +85,7 @@ def plan_all(planner: Planner, requests: Sequence[Request], network: Network) ->
 def congestion_factor(plans: Iterable[Plan], network: Network) -> Fraction:
     """The largest share of a link that the plans book at any instant.
 
-    The whole is the link's `capacity_bps` (as payload), not what happens to be free of it.
+    The share is relative to the link's `capacity_bps` (as payload), not to its free capacity.
     """
     booked: dict[str, list[Segment]] = defaultdict(list)
     for plan in plans:
@@ -99,7 +100,7 @@ def congestion_factor(plans: Iterable[Plan], network: Network) -> Fraction:
 
 
 def _peak(segments: Sequence[Segment]) -> int:
-    """Largest sum of rates at any instant: what is booked is what a link without capacity falls short of."""
+    """Largest sum of rates at any instant: on a calendar without capacity, the free rate is the negative sum of the bookings."""
     calendar = Calendar([(DISTANT_PAST_US, 0)])
     begins, ends, rates = (np.array(column, np.int64) for column in list(zip(*segments, strict=True))[:3])
     calendar.book_all(begins, ends, rates)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one signature of all planners, and what they share: which paths, which rates, until when."""
+"""The common interface of all planners, and the candidate paths, rates and time limits that they share."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -13,34 +13,34 @@ from broker.core.request import Request
 from broker.core.units import MAX_SLOT_US, MAX_TIME_US, MICROBITS_PER_BYTE, US_PER_S, format_time, round_down, round_up
 
 Calendars = Mapping[str, Calendar]
-Spent = Callable[[], bool]  # has a search used up what it may cost? Whoever reads a clock says so
+Spent = Callable[[], bool]  # has a search used up its budget? The caller that reads the clock provides this
 
 _BITS_PER_BYTE = MICROBITS_PER_BYTE // US_PER_S
-# How many rates of links are walked past when an offer is looked for, beginning with the nearest to what was asked: most networks have few.
+# How many rates of links a counter-offer search passes, beginning with the nearest to the request: most networks have few.
 MAX_STRETCHES = 64
-_MAX_RETURNS = 16  # links that come back one after the other within a request's window, of which each makes further candidates
+_MAX_RETURNS = 16  # links that return one after the other within a request's window; each adds candidates
 
 
 def never() -> bool:
-    """Of a search without bounds."""
+    """For a search without a budget."""
     return False
 
 
 class OutOfBudget(Exception):
-    """A search has used up what it may cost."""
+    """A search has used up its budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What others have to know of a planner beside its plans (ADR 0030). All of it shows in GET /v1/planners.
+    """Properties of a planner that its callers must know besides its plans (ADR 0030). GET /v1/planners shows all of them.
 
-    - `books`: its plans can be booked; without, it predicts and compares.
+    - `books`: its plans can be booked; otherwise it only predicts and compares.
     - `joint`: it takes the requests of a batch together, whatever their order (`JointPlanner`).
-    - `eager`: an early finish is asked of it, so what waits is planned anew whenever something comes free.
-    - `late`: lateness is asked of it, so a plan never moves earlier, not even behind a predecessor that has ended.
-    - `fixed_rate`: it makes or tries plans of one rate throughout, and goes around links that carry less for a while.
-    - `takes_turns`: those of one batch follow one another, so that where two meet a start signal chains them.
-    - `time_limit`: its search may take any time, so it is given a limit (`TimeLimited`) and runs where nobody waits.
+    - `eager`: its goal is an early finish, so waiting transfers are replanned whenever capacity is freed.
+    - `late`: its goal is a late start, so a plan never moves earlier, not even behind a predecessor that has ended.
+    - `fixed_rate`: it makes or tries plans of one constant rate, and avoids links that temporarily carry less.
+    - `takes_turns`: its transfers of one batch follow one another, so that where two meet a start signal chains them.
+    - `time_limit`: its search may take any time, so it gets a limit (`TimeLimited`) and runs where no caller waits.
     """
 
     books: bool = True
@@ -53,29 +53,30 @@ class Traits:
 
 
 class Planner(Protocol):
-    """A list planner: one request after the other, each on what those before it left.
+    """A list planner: it takes one request after the other, each on the capacity that the earlier ones left.
 
-    `plan` answers a Plan that `verify` accepts, or a Refusal; `largest_volume` says how much would fit by the deadline.
+    `plan` returns a Plan that `verify` accepts, or a Refusal; `largest_volume` returns how much would fit by the deadline.
 
-    With `fewest_rows`, rows that touch at one rate are one: nobody has to be re-programmed there. Without, they are as the papers print them.
+    With `fewest_rows`, adjacent rows with one rate are merged, because no reprogramming is needed there. Otherwise rows are as in
+    the papers.
     """
 
     name: str
     traits: Traits
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:
-        """A plan that `core.plan.verify` accepts, or why there is none. `fewest_rows`: join rows where that is possible."""
+        """A plan that `core.plan.verify` accepts, or a refusal. `fewest_rows`: merge rows where that is possible."""
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """Bytes (at most what is asked) that this planner could carry by `request.deadline_us`, which must be set."""
+        """Bytes (at most the requested volume) that this planner could carry by `request.deadline_us`, which must be set."""
         ...
 
 
 class JointPlanner(Planner, Protocol):
-    """A planner that takes requests together, whatever their order; its `plan` is `plan_together` of one."""
+    """A planner that takes requests together, whatever their order; its `plan` is `plan_together` of a single request."""
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
-        """One answer per request, in their order. All plans fit side by side: booked in that order, `verify` accepts each."""
+        """One answer per request, in the order of `requests`. All plans fit side by side: if booked in that order, `verify` accepts each."""
         ...
 
 
@@ -83,27 +84,27 @@ class TimeLimited(Planner, Protocol):
     """A planner whose search may take any time."""
 
     def within(self, time_limit_s: float, spent: Spent) -> Planner:
-        """The same planner with at most so much time for its search, which ends early once `spent` says so; 0: without a search."""
+        """The same planner with at most `time_limit_s` for its search, which ends early when `spent` returns True; 0: without a search."""
         ...
 
 
 def is_joint(planner: Planner) -> TypeGuard[JointPlanner]:
-    """Does it take requests together?"""
+    """True if the planner takes requests together."""
     return planner.traits.joint
 
 
 def is_time_limited(planner: Planner) -> TypeGuard[TimeLimited]:
-    """Does it have to be told how long it may search?"""
+    """True if the planner needs a time limit for its search."""
     return planner.traits.time_limit
 
 
 class Task(NamedTuple):
-    """A request on one path, brought down to the integers that the scans take."""
+    """A request on one path, reduced to the integers that the scans take."""
 
     path: tuple[str, ...]
     bits: int  # 0 for class 2
     rate_max: int  # whole channels
-    rate_min: int  # 0: none was asked for
+    rate_min: int  # 0: none requested
     channel: int
     slot: int
     deadline_us: int
@@ -111,11 +112,11 @@ class Task(NamedTuple):
 
 
 def candidates(request: Request, network: Network, min_bps: int = 1) -> list[Task] | Refusal:
-    """The paths that a planner may choose from, the shortest first, or why there is none. Takes both classes of requests.
+    """The paths that a planner may choose from, the shortest first, or a refusal. Accepts both classes of requests.
 
-    `min_bps` is the rate below which the planner cannot use a path (`rate_min_bps` counts anyway): links that carry less throughout
-    the request's window are gone around. So are those that carry less for the time being, in further candidates: otherwise a link that
-    comes back next week would hide the longer path that is free today.
+    `min_bps` is the rate below which the planner cannot use a path (`rate_min_bps` counts in any case): links that carry less
+    throughout the request's window are avoided. Links that carry less only temporarily are avoided in additional candidates:
+    otherwise a link that returns next week would hide the longer path that is free today.
     """
     refusal = _unknown_ends(request, network)
     if refusal is not None:
@@ -143,13 +144,13 @@ def candidates(request: Request, network: Network, min_bps: int = 1) -> list[Tas
 
 
 def next_lower_rate(network: Network, min_bps: int) -> int:
-    """The candidates for `min_bps` are those for every rate down to one above this: between them no link comes or goes. 0: down to 1."""
+    """Candidates are the same for `min_bps` and all lower rates above the returned one: no link comes or goes in between. 0: down to 1."""
     index = bisect_left(network.rates, min_bps)
     return max(network.rates[index - 1], 0) if index else 0
 
 
 def task(request: Request, network: Network) -> Task | Refusal:
-    """The shortest candidate of a volume request, for planners that look at one path."""
+    """The shortest candidate of a volume request, for planners that use one path."""
     if request.volume_bytes is None:
         return Refusal("unsupported", "this planner takes volumes, not durations", "duration_s")
     found = candidates(request, network)
@@ -157,7 +158,7 @@ def task(request: Request, network: Network) -> Task | Refusal:
 
 
 def candidate_routes(request: Request, network: Network, min_bps: int) -> Sequence[Route]:
-    """The paths of `candidates` when none was asked for. Whoever books locks their links."""
+    """The paths of `candidates` if the request names none. The desk locks their links when it books."""
     options, begin = request.options, request.not_before_us
     down = network.below(min_bps, begin, begin + 1)
     if not down:
@@ -166,7 +167,7 @@ def candidate_routes(request: Request, network: Network, min_bps: int) -> Sequen
     returns = {link_id: network.returns_us(link_id, min_bps, begin) for link_id in down}
     instants = sorted({instant for instant in returns.values() if instant < end})[: _MAX_RETURNS - 1]
     routes: dict[Route, None] = {}
-    # The whole window first: its paths are the shortest. Then the window up to each return, the latest first.
+    # The whole window first: its paths are the shortest. Then the windows up to each return, the latest first.
     for instant in [end, *reversed(instants)]:
         without = frozenset(link_id for link_id, back in returns.items() if back >= instant)
         routes.update(dict.fromkeys(network.routes(request.source, request.destination, options.paths, without)))
@@ -216,7 +217,7 @@ def _broken_path(path: tuple[str, ...], request: Request, network: Network) -> R
 
 
 def _nothing_carries(request: Request, network: Network, min_bps: int) -> Refusal:
-    """No path is left: there is none at all, none can ever carry the rate, or none does in this window."""
+    """The refusal without a path: there is none at all, none can ever carry the rate, or none can in this window."""
     route = network.route(request.source, request.destination)
     if route is None:
         return Refusal("no_path", f"no path leads from {request.source!r} to {request.destination!r}", "destination")

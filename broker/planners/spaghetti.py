@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spaghetti: one rate, the least that will do, from `not_before` to the deadline.
+"""Spaghetti: one constant rate, the lowest that suffices, from `not_before` to the deadline.
 
 Soudan, Guillier, Primet 2007 (RR-6205, sections 1 and 3, after Chen and Primet): volume over window, which is optimal in congestion
-when all requests share one window. Where that rate is not free up to the deadline, the least higher rate is taken that stays free from
-`not_before` until it is through; `rate_min_bps` and whole channels raise it too, and then it ends earlier. Of several paths, the one on
-which the most used link keeps the largest share free.
+when all requests share one window. If that rate is not free up to the deadline, the planner takes the lowest higher rate that is
+free from `not_before` until the volume is complete; `rate_min_bps` and whole channels raise the rate too, and the transfer then
+ends earlier. Of several paths it takes the one on which the most used link keeps the largest share free.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ class Spaghetti:
     traits = Traits(fixed_rate=True)
 
     def plan(self, request: Request, network: Network, calendars: Calendars, fewest_rows: bool = False) -> Plan | Refusal:  # noqa: ARG002  it has one row
-        """Of all candidate paths, the one that carries the even rate until the deadline."""
+        """Of all candidate paths, the plan with the even rate until the deadline, on the path with the smallest booked share."""
         if request.volume_bytes is None:
             return without_volume(self.name, "spreads a volume over its window")
         if request.deadline_us is None:
@@ -51,14 +51,15 @@ class Spaghetti:
         return along.plan_of(task, [row])
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """The most bytes that an even rate carries by the deadline."""
+        """The largest volume in bytes that an even rate carries by the deadline."""
         if request.volume_bytes is None or request.deadline_us is None:
             return 0
         volume, window = request.volume_bytes, request.deadline_us - request.not_before_us
         for _ in range(MAX_STRETCHES):
             if volume <= 0 or window <= 0:
                 break
-            # Smaller volumes need less rate and may have other candidates: each set answers for the volumes that it is asked for.
+            # Smaller volumes need a lower rate and may have other candidates: each set of candidates decides only about its own
+            # volumes.
             asked = replace(request, volume_bytes=volume)
             lower = next_lower_rate(network, max(even_rate(asked), request.rate_min_bps or 1))
             smallest = 0 if lower < (request.rate_min_bps or 1) else volume_of(lower, window) + 1
@@ -70,14 +71,14 @@ class Spaghetti:
 
 
 def even_rate(request: Request) -> int:
-    """Volume over window, rounded up: no link that carries less is of use."""
+    """Volume over window in bit/s, rounded up: links that carry less are of no use."""
     assert request.volume_bytes is not None
     assert request.deadline_us is not None
     return -(-request.volume_bytes * MICROBITS_PER_BYTE // (request.deadline_us - request.not_before_us))
 
 
 def _max_within(request: Request, network: Network, calendars: Calendars) -> int:
-    """Bytes, at most those asked for, that one rate carries over the candidates of just this volume."""
+    """Bytes, at most the requested ones, that one rate carries over the candidates of exactly this volume."""
     tasks = candidates(request, network, even_rate(request))
     most = 0
     for task in [] if isinstance(tasks, Refusal) else tasks:

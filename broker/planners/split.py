@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """VBLS over several paths at once: `options.split`.
 
-At every instant the candidate paths together carry as much as they can (`core.side_by_side`), Rmax and `rate_min_bps` being limits of
-the sum. Since nothing that is carried earlier hinders what comes later, the finish is the earliest that these paths allow, but for the
-rounding of rates: less than one bit/s or channel a path, where filling one path after the other is not optimal. Never later than on the
-best single path, because that plan is taken if it is not beaten.
+At every instant the candidate paths carry as much as they can together (`core.side_by_side`); Rmax and `rate_min_bps` limit the
+sum. Since volume carried earlier does not hinder later volume, the finish is the earliest that these paths allow, except for the
+rounding of rates: less than one bit/s or channel per path, where filling one path after the other is not optimal. It is never later
+than on the best single path, because the single-path plan is kept unless the split plan beats it.
 
 Not optimal in four respects: paths whose slots do not divide one another are not combined (the first ones count); boundaries of a
-combination fall on its coarsest slot (finer paths alone are tried too); at most `_MAX_PATHS` are combined; and limits on reprogramming
-are kept by falling back to one path where the split plan breaks them.
+combination fall on its coarsest slot (the finer paths alone are tried too); at most `_MAX_PATHS` are combined; and limits on
+reprogramming are kept by falling back to one path if the split plan breaks them.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class _Paths(NamedTuple):
 
 
 def find_earlier(request: Request, network: Network, calendars: Calendars, single: Plan | None) -> Plan | None:
-    """The plan over several paths, if it finishes before the `single` one; else that one."""
+    """The plan over several paths, if it finishes before `single`; otherwise `single`."""
     best = single
     for paths in _combinations(request, network):
         deadline = paths.deadline_us if best is None else min(paths.deadline_us, best.finish_us - 1)
@@ -75,7 +75,7 @@ def max_bits(request: Request, network: Network, calendars: Calendars) -> int:
 
 
 def _combinations(request: Request, network: Network) -> Iterator[_Paths]:
-    """What the request may use side by side: with each slot that candidates have, those whose slots divide it."""
+    """The combinations of candidates to try: for each slot of the candidates, those whose slots divide it."""
     tasks = candidates(replace(request, rate_min_bps=None), network)
     if isinstance(tasks, Refusal):
         return
@@ -104,7 +104,7 @@ def _side_by_side(request: Request, tasks: list[Task]) -> _Paths:
 
 
 def _rows(request: Request, paths: _Paths, calendars: Calendars, deadline_us: int) -> tuple[list[list[int]], int]:
-    """(rows (begin, end, rate of each path) that are done by the deadline, if any; bits that are missing)."""
+    """(rows (begin, end, rate of each path) complete by the deadline, or none; bits missing)."""
     slot, task = paths.slot, paths.tasks[0]
     begin, deadline = round_up(request.not_before_us, slot), round_down(deadline_us, slot)
     duration = 0 if request.duration_us is None else min(round_up(request.duration_us, slot), FOREVER_US)
@@ -131,7 +131,7 @@ def _rows(request: Request, paths: _Paths, calendars: Calendars, deadline_us: in
 
 
 def _trimmed(request: Request, paths: _Paths, rows: list[list[int]]) -> list[list[int]]:
-    """The end brought to the slots of the paths that are used, which may be finer than those of all."""
+    """`rows` with the end moved to the slots of the paths used, which may be finer than the slot of the combination."""
     slot = max(task.slot for task, *rates in zip(paths.tasks, *(row[2:] for row in rows), strict=True) if any(rates))
     if slot == paths.slot:
         return rows
@@ -155,7 +155,7 @@ def _plan(paths: _Paths, rows: list[list[int]]) -> Plan:
 
 
 def _programmed(plan: Plan) -> Iterator[Rows]:
-    """The rows of each path, and those of the sum: whoever counts them, the limits hold."""
+    """The rows of each path, and the rows of the sum: limits on reprogramming must hold for all of them."""
     for path in {segment.path for segment in plan.segments}:
         yield [segment[:3] for segment in plan.segments if segment.path == path]
     yield total_rates(plan.segments)

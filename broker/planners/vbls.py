@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """VBLS, varying-bandwidth list scheduling: the earliest finish, taking whatever is free up to Rmax at every instant.
 
-Veeraraghavan et al. 2004, section 3.2; over several links gamma is the minimum of theirs, and of several paths the one that finishes
-first is taken. A request of class 2 (section 5) starts as early as at least Rmin is free for the whole holding time, and takes what is
-free up to Rmax in it. Limits on reprogramming (section 3.4) are kept as `core.reprogramming` says; with `split`, paths are used side by
-side (`split`).
+Veeraraghavan et al. 2004, section 3.2; over several links gamma is the minimum of theirs, and of several paths the one that
+finishes first is taken. A request of class 2 (section 5) starts at the earliest instant from which at least Rmin is free for the
+whole holding time, and takes the free capacity up to Rmax during it. `core.reprogramming` handles limits on reprogramming (section
+3.4); `split` uses several paths side by side.
 """
 
 from broker.core.network import Network
@@ -36,7 +36,7 @@ class Vbls:
         return nowhere_held(request) if request.volume_bytes is None else too_late(request)
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """The most bytes that any candidate path carries by the deadline."""
+        """The largest volume in bytes that any candidate path carries by the deadline."""
         if request.volume_bytes is None:
             return 0
         tasks = candidates(request, network)
@@ -54,7 +54,7 @@ def _find_earliest(request: Request, tasks: list[Task], calendars: Calendars, fe
     deadline = MAX_TIME_US if request.deadline_us is None else request.deadline_us
     unlimited = options.most_segments is None and options.shortest_segment_us is None
     if len(tasks) == 1 and unlimited and request.volume_bytes is not None:
-        # As below, but this is what most admissions on a line of links come to, and they are counted in microseconds.
+        # As below, but most admissions on a line of links take this branch, and they are counted in microseconds.
         found = along.fit_varying(tasks[0], calendars, begin, deadline, fewest_rows)
         return None if found is None else along.plan_of(tasks[0], found)
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ViFi, virtual finish time first: one at a time at full rate, in the order in which fair sharing would finish them.
+"""ViFi, virtual finish time first: one transfer at a time at full rate, in the order in which fair sharing would finish them.
 
-Soudan, Guillier, Primet 2007 (RR-6205), section 3.1. On one link without caps that order alone lets nobody finish later than fair sharing
-does (the fair sojourn protocol, Friedman and Henderson 2003). With caps on rates, or over a network, it does not: who stands aside early
-may not be able to make up for it. Fair shares always fit side by side, so whoever would be late keeps its share, and the others go around
-it; then each in turn moves forward and pushes later ones behind itself, as far as each of those can still keep its fair finish.
+Soudan, Guillier, Primet 2007 (RR-6205), section 3.1. On one link without rate caps this order alone ensures that no transfer
+finishes later than under fair sharing (the fair sojourn protocol, Friedman and Henderson 2003). With rate caps, or over a network,
+it does not: a transfer that waits early may not be able to catch up. Fair shares always fit side by side, so a transfer that would
+be late keeps its fair share, and the others are planned around it; then each transfer in turn moves forward and displaces later
+ones, as long as each of those can still keep its fair finish.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,8 @@ from broker.planners.vbls import Vbls
 
 _MAX_ROUNDS = 6
 _MAX_ATTEMPTS = 8
-# What pushing may cost, in bookings of a row on a link (some microseconds each): so many a request, more where there are few requests.
+# The budget for displacement, in bookings of a row on a link (some microseconds each): per request, and more if there are few
+# requests.
 _PATIENCE, _PATIENCE_OF_FEW = 1_000, 300_000
 _COST_OF_PLAN = 100
 _MAX_SWEEPS = 3
@@ -30,10 +32,10 @@ _NOT_YET = Refusal("infeasible", "its turn has not come")
 
 
 class Vifi(Vbls):
-    """Alone, a request gets what VBLS gives it.
+    """A single request gets the plan of VBLS.
 
-    Together, every transfer that `ifs` would finish as asked, given the same requests, is admitted and finishes no later than there. The
-    others (late under fair sharing, or with limits on reprogramming that it breaks) get what VBLS can give them in their turn.
+    Jointly, every transfer that `ifs` would finish as requested, given the same requests, is admitted and finishes no later than
+    there. The others (late under fair sharing, or with limits on reprogramming that it breaks) get the plan of VBLS in their turn.
     """
 
     name = "vifi"
@@ -54,7 +56,7 @@ class Vifi(Vbls):
 
 
 class _Queue:
-    """The requests in virtual order, what each has been given, and what is free beside that."""
+    """The requests in virtual order, their current answers, and the remaining free capacity."""
 
     def __init__(self, planner: Vifi, requests: Sequence[Request], network: Network, calendars: Calendars) -> None:
         self._planner, self._requests, self._network, self._calendars = planner, requests, network, calendars
@@ -66,9 +68,10 @@ class _Queue:
         self._begin({})
 
     def serve_in_order(self) -> bool:
-        """Plan them in virtual order, each on what those before it leave. Answers whether that alone keeps all promises.
+        """Plan the requests in virtual order, each on the capacity that the earlier ones leave. Returns True if that alone keeps all promises.
 
-        Who is late keeps its fair share, booked before all others, in the next round; when this takes too many rounds, everybody does.
+        In the next round, a late request keeps its fair share, which is booked before all others; after too many rounds, all keep
+        theirs.
         """
         keepers: set[int] = set()
         for _ in range(_MAX_ROUNDS):
@@ -87,7 +90,7 @@ class _Queue:
         return False
 
     def push_in_order(self) -> None:
-        """From there, each in its turn moves as far forward as those before it let it, and those behind it can bear."""
+        """Then move each request in turn as far forward as the earlier ones leave room and the later ones still keep their promises."""
         self._begin({i: self.answers[i] for i in self._promised})
         settled = self._empty()
         patience, each = 0, max(_PATIENCE, _PATIENCE_OF_FEW // max(len(self._order), 1))
@@ -97,7 +100,7 @@ class _Queue:
             _book(settled, self.answers[i])
 
     def move_up(self) -> None:
-        """What is free at last goes to whoever ends earlier with it, and to whoever was refused, as long as somebody gains."""
+        """Give remaining capacity to requests that finish earlier with it, and to refused ones, as long as any request gains."""
         for _ in range(_MAX_SWEEPS):
             gained = False
             for i in self._order:
@@ -112,10 +115,10 @@ class _Queue:
                 return
 
     def _push(self, i: int, wish: Plan | Refusal, later: Iterable[int], patience: int) -> int:
-        """Give i what it wishes, and plan anew, in virtual order, those `later` ones that are in the way.
+        """Give request i its wish, and replan, in virtual order, those `later` requests that are in the way.
 
-        Who of these could not keep its promise then stays where it is, and i wishes again, around it; so at worst nobody moves. Answers what
-        that cost, at most `patience`.
+        A displaced request that could not keep its promise stays in place, and i gets a new wish around it; in the worst case no
+        request moves. Returns the cost, at most `patience`.
         """
         before, spent, attempts = self.answers[i], 0, 0
         _book(self._free, before, -1)
@@ -156,7 +159,7 @@ class _Queue:
         return spent
 
     def _in_the_way(self, wish: Plan | Refusal, later: Iterable[int]) -> list[int]:
-        """Those that use a link of the wish while it lasts."""
+        """The later requests that use a link of the wish during its time."""
         if isinstance(wish, Refusal):
             return []
         links = {link for segment in wish.segments for link in segment.path}
@@ -170,16 +173,16 @@ class _Queue:
         return found
 
     def _cost(self, i: int) -> int:
-        """Of taking away what i holds and planning it anew."""
+        """The cost of removing the plan of i and replanning it."""
         held = self.answers[i]
         return _COST_OF_PLAN + (sum(len(segment.path) for segment in held.segments) if isinstance(held, Plan) else 0)
 
     def _keeps(self, i: int, answer: Plan | Refusal) -> bool:
-        """Whether i, given this answer, ends when it would under fair sharing; of some nothing is promised."""
+        """True if i, given this answer, ends no later than under fair sharing, or has no promise."""
         return i not in self._promised or (isinstance(answer, Plan) and answer.finish_us <= self._promised[i])
 
     def _begin(self, held: Mapping[int, Plan | Refusal]) -> None:
-        """Only these hold something."""
+        """Start again with only the bookings in `held`."""
         self.answers = [held.get(i, _NOT_YET) for i in range(len(self._requests))]
         self._free = self._empty()
         for answer in held.values():
@@ -211,7 +214,7 @@ def _is_earlier(after: Plan | Refusal, before: Plan | Refusal) -> bool:
 
 
 def _is_simpler(after: Plan | Refusal, before: Plan | Refusal) -> bool:
-    """It ends at the same time, in fewer rows."""
+    """True if `after` ends at the same time in fewer rows."""
     if isinstance(after, Refusal) or isinstance(before, Refusal):
         return False
     return after.finish_us == before.finish_us and len(after.segments) < len(before.segments)

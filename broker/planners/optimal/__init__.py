@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint planner `optimal`. One idea per file, in the order in which a batch passes them.
+"""The joint planner `optimal`. One concept per file, in the order in which a batch passes them.
 
-planner (what comes in and goes out), batch, lists (what must be beaten), expansion (time and paths as arrays), programs, solver (the
-only door to OR-Tools), bounds (what is proven), paths (one at a time), rounding (integer plans), sheets (calendars to try them on), carry,
-congestion, most, completion (the objectives), measure (what plans are worth, exactly), reasons (why not).
+planner (input and output), batch, lists (the plans to beat), expansion (time and paths as arrays), programs, solver (the only
+access to OR-Tools), bounds (what is proven), paths (one at a time), rounding (integer plans), sheets (calendars to try plans on),
+carry, congestion, most, completion (the objectives), measure (the exact value of plans), reasons (of refusals).
 """
 
 from broker.planners.optimal.measure import OBJECTIVES, Objective

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch on its way to an answer: what is to be planned together, on what, with which solver, and the best answers so far."""
+"""A batch during planning: the requests, the network and calendars, the solver, and the best answers so far."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +18,9 @@ Progress = Callable[[float, str], None]
 
 @dataclass
 class Batch:
-    """`joint`: the positions in `requests` of those that programs are made for, each with its lanes in `lanes`.
+    """`joint`: the positions in `requests` of those that are planned together by programs, each with its lanes in `lanes`.
 
-    The others have a holding time, or no path at all; what they got stands in `settled` and is booked in `calendars`.
+    The others have a holding time, or no path at all; their answers are in `settled` and booked in `calendars`.
     """
 
     requests: Sequence[Request]
@@ -43,11 +43,11 @@ class Batch:
 
     @property
     def provable(self) -> bool:
-        """A bound for the joint requests is one for the whole batch, unless plans for others were fixed beforehand."""
+        """True if a bound for the joint requests is one for the whole batch: no plan for another request was fixed beforehand."""
         return not any(isinstance(answer, Plan) for answer in self.settled.values())
 
     def close(self) -> None:
-        """Settle what has no window to be planned in: no deadline, and no list planner found a finish."""
+        """Settle joint requests without a window: those without a deadline for which no list planner found a finish."""
         for i in self.joint:
             if self.requests[i].deadline_us is None and self.horizon_us <= self.requests[i].not_before_us:
                 self.settled[i] = self.best[i]
@@ -60,7 +60,7 @@ class Batch:
         return expand(requests, lanes, self.horizon_us, self.network, self.calendars, more_times)
 
     def whole(self, answers: Mapping[int, Plan | Refusal]) -> list[Plan | Refusal]:
-        """Answers to the whole batch, from those to some of its joint requests."""
+        """Answers to the whole batch, given answers to some of its joint requests."""
         left_out = Refusal("infeasible", "the batch does not fit together with this transfer in it", "deadline")
         return [answers.get(i) or self.settled.get(i, left_out) for i in range(len(self.requests))]
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds that no plan can beat, proven from prices on links (Lagrangian duality).
 
-Any prices >= 0 prove something, so a solver that stopped half-way, or whose answer is a little infeasible, is no reason for doubt: each
-request pays at least what its volume costs in its cheapest intervals, and all together can pay no more than what the links have to sell.
-Cells of the expansion are taken at their roomiest here, so what is passed over in it only loosens a bound.
+Any prices >= 0 give a valid bound, so a solver that stopped half-way, or whose answer is slightly infeasible, does no harm: each
+request pays at least the cost of its volume in its cheapest intervals, and all together can pay no more than the value of the
+links' capacity. Bounds use the highest free rate in each cell of the expansion, so changes that the expansion omits only loosen a
+bound.
 """
 
 from collections.abc import Callable
@@ -17,13 +18,13 @@ from broker.planners.optimal.solver import Flags, Floats, Ints
 
 _STEPS = 40
 _STEPS_ALONE = 16
-_DUST = 1e-9  # of the result: what float sums of 1e6 terms may be wrong by
+_DUST = 1e-9  # relative to the result: the possible error of float sums of 1e6 terms
 
 
 def congestion(expansion: Expansion, rows: Rows, prices: Floats, reached: float) -> float:
-    """No plan for all requests books less than this share at its fullest; `reached` is a share that some plan reaches.
+    """A lower bound on the largest booked share of any plan for all requests; `reached` is the share of some known plan.
 
-    `prices`: of the whole of each row's link during its interval.
+    `prices`: for the whole capacity of each row's link during its interval.
     """
     prices = np.maximum(prices, 0.0)
     per_bit = prices / (expansion.whole[rows.link] * expansion.seconds[rows.interval])
@@ -36,12 +37,12 @@ def congestion(expansion: Expansion, rows: Rows, prices: Floats, reached: float)
 
 
 def congestion_alone(expansion: Expansion, reached: float) -> float:
-    """The same from each request on its own: below this share there is no room for somebody's volume beside what others have booked."""
+    """The same bound from each request alone: below this share its volume does not fit beside the existing bookings."""
     return _least_share(lambda share: bool(fits_alone(expansion, share).all()), reached, _STEPS_ALONE)
 
 
 def _least_share(enough: Callable[[float], bool], reached: float, steps: int = _STEPS) -> float:
-    """The smallest share that is enough, from below; `enough` is monotonous."""
+    """The smallest share that is enough, from below; `enough` must be monotonic."""
     low, high = 0.0, reached
     for _ in range(steps):
         middle = (low + high) / 2
@@ -50,7 +51,7 @@ def _least_share(enough: Callable[[float], bool], reached: float, steps: int = _
 
 
 def weight(expansion: Expansion, rows: Rows, prices: Floats, weights: Floats) -> float:
-    """No plan serves more than this of the requests' weights whole. `prices`: of one bit/s on the rows' links, in weight."""
+    """An upper bound on the weight of requests served whole. `prices`: for one bit/s on the rows' links, in weight."""
     prices = np.maximum(prices, 0.0)
     per_bit = prices / np.maximum(expansion.seconds[rows.interval], 1e-12)
     spent = cheapest(expansion, rows, per_bit, np.inf)
@@ -59,9 +60,9 @@ def weight(expansion: Expansion, rows: Rows, prices: Floats, weights: Floats) ->
 
 
 def completion(expansion: Expansion, rows: Rows, prices: Floats, weights: Floats, lateness: Floats) -> float | None:
-    """No plan for all requests has less weighted time from `not_before` to the finish, in seconds.
+    """A lower bound on the weighted time from `not_before` to the finish, in seconds, of any plan for all requests.
 
-    The finish is at least the mean time of the bits plus half of what the volume takes at the highest rate possible.
+    The finish is at least the mean time of the bits plus half of the time that the volume takes at the highest possible rate.
     """
     prices = np.maximum(prices, 0.0)
     per_bit = prices / np.maximum(expansion.seconds[rows.interval], 1e-12)
@@ -85,16 +86,16 @@ def shortest_times(expansion: Expansion) -> Floats:
 
 
 class _Pairs(NamedTuple):
-    """Requests in the intervals of their windows: how many bits each can send there at most, and the pair of each cell."""
+    """Requests in the intervals of their windows: the most bits that each can send there, and the pair of each cell."""
 
     request: Ints
     bits: Floats
     of_cell: Ints
-    open: Flags  # per cell: there is room at all
+    open: Flags  # per cell: it has any room
 
 
 def fits_alone(expansion: Expansion, share: float = np.inf) -> Flags:
-    """Per request: is there room below `share` for its volume when none of the others is there? (True proves nothing, False does.)"""
+    """Per request: False if its volume does not fit below `share` even without the other requests. True proves nothing."""
     pairs = _pairs(expansion, share)
     most = np.bincount(pairs.request, weights=pairs.bits, minlength=len(expansion.requests))
     fits: Flags = most >= expansion.volumes * (1 - 1e-6)
@@ -102,10 +103,10 @@ def fits_alone(expansion: Expansion, share: float = np.inf) -> Flags:
 
 
 def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, extra: Floats | None = None) -> Floats:
-    """Per request: the least that its whole volume can cost at `per_bit` on each row (and `extra` per bit on each cell).
+    """Per request: the minimum cost of its whole volume at `per_bit` on each row (and `extra` per bit on each cell).
 
-    Its intervals are filled in order of price, each with no more than Rmax and what its lanes have room for below `share`. Infinite
-    where the volume does not fit even so.
+    Its intervals are filled in order of price, each up to Rmax and the room of its lanes below `share`. Infinite if the volume
+    still does not fit.
     """
     r = len(expansion.requests)
     price = np.bincount(rows.cell, weights=per_bit[rows.row], minlength=expansion.cells).astype(np.float64)
@@ -114,7 +115,7 @@ def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, ex
     pairs = _pairs(expansion, share)
     least = np.full(len(pairs.request), np.inf)
     np.minimum.at(least, pairs.of_cell[pairs.open], price[pairs.open])
-    least[pairs.bits <= 0] = 0.0  # of no use, whatever it costs
+    least[pairs.bits <= 0] = 0.0  # nothing can be sent there, so the price does not matter
     order = np.lexsort((least, pairs.request))
     request, least, most = pairs.request[order], least[order], pairs.bits[order]
     before = np.cumsum(most) - most
@@ -128,9 +129,9 @@ def cheapest(expansion: Expansion, rows: Rows, per_bit: Floats, share: float, ex
 
 
 def _pairs(expansion: Expansion, share: float) -> _Pairs:
-    """Lanes together carry what each has room for, but all of them no more than a link that they have in common, and no more than Rmax.
+    """Lanes together carry the sum of their room, but no more than a link that all of them share, and no more than Rmax.
 
-    A request that must not be split has at any instant only what its roomiest lane carries.
+    A request that must not be split has at any instant only the capacity of its roomiest lane.
     """
     n = len(expansion.seconds)
     link, interval = expansion.entry_link, expansion.interval_of[expansion.entry_cell]
@@ -142,7 +143,7 @@ def _pairs(expansion: Expansion, share: float) -> _Pairs:
     np.maximum.at(widest, at, room)
     together = np.where(expansion.may_split[request], np.bincount(at, weights=room, minlength=len(keys)), widest)
     most = np.minimum(together, expansion.rate_caps[request])
-    # A link on as many lanes as the request has in the interval is on all of them.
+    # A link that is on as many lanes as the request has in the interval is on all of them.
     lanes = np.bincount(at, minlength=len(keys))
     on, passed, count = np.unique(at[expansion.entry_cell] * len(expansion.links) + link, return_index=True, return_counts=True)
     pair = on // max(len(expansion.links), 1)
@@ -156,7 +157,7 @@ def _room(expansion: Expansion, rows: Rows, share: float) -> Floats:
 
 
 def _free(expansion: Expansion, link: Ints, interval: Ints, share: float) -> Floats:
-    """bit/s that the batch may book without taking a link above `share`: at most, wherever gamma changes inside the interval."""
+    """The largest bit/s that the batch may book without a link above `share`, whenever gamma changes inside the interval."""
     room: Floats = np.minimum(
         np.maximum(share * expansion.whole[link] - expansion.booked_low[link, interval], 0.0), expansion.free_mean[link, interval]
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry given requests by their deadlines at the least congestion: the program, one path at a time where it must be, integer plans, a bound."""
+"""Carry given requests by their deadlines at the least congestion: the program, one path at a time if required, integer plans, a bound."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,16 +16,16 @@ from broker.planners.optimal.programs import Rows, least_congestion, rows_of, un
 from broker.planners.optimal.rounding import fewer_rows, integer_plans, project
 from broker.planners.optimal.solver import Floats, Solver
 
-_CLOSE = 1e-3  # of theta: no second way to choose paths is tried for less
-_LEVELS = 10  # bisection steps over the shares that others have booked beforehand
-_NEARLY = 1e-3  # what a first-order solver may be wrong by; rounding takes it away again
+_CLOSE = 1e-3  # relative to theta: for a smaller gain the second way to choose paths is not tried
+_LEVELS = 10  # bisection steps over the shares of existing bookings
+_NEARLY = 1e-3  # possible error of a first-order solver; rounding removes it
 
 
 class Relaxed(NamedTuple):
     """A solution in floats.
 
-    `theta`: the share that its rates reach where they use a link; `asked`: the program's own, links that they do not use included;
-    `excess`: how far limits are exceeded that theta does not express.
+    `theta`: the largest share on links that its rates use; `asked`: the theta of the program itself, which includes unused links;
+    `excess`: by how much limits that theta does not express are exceeded.
     """
 
     expansion: Expansion
@@ -38,20 +38,20 @@ class Relaxed(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Is no link booked beyond what is free?"""
+        """True if no link is booked beyond its free capacity."""
         return self.theta <= 1 + _NEARLY and self.excess <= _NEARLY
 
 
 class Carried(NamedTuple):
-    """Plans that carry what was asked, and what proves how good they are."""
+    """Plans that carry the requests, and the solutions that prove how good they are."""
 
     answers: dict[int, Plan | Refusal]
-    whole: Expansion | None  # with the cells too that the programs were not shown
-    proofs: Sequence[Relaxed]  # everything solved before requests that must not be split were given one path
+    whole: Expansion | None  # also with the cells that the programs did not get
+    proofs: Sequence[Relaxed]  # all solutions from before requests that must not be split were given one path
 
 
 def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
-    """Plans for these requests at the least congestion that was found, and a bound's makings. No answers: no solution within the limit."""
+    """Plans for these requests at the least congestion found, and the input for a bound. Without answers: no solution within the limit."""
     if not indices:
         return Carried({}, None, [])
     whole = batch.expand(indices)
@@ -72,10 +72,10 @@ def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
 
 
 def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
-    """Solutions of the program, the best one first; none when the solver found none.
+    """Solutions of the program, the best one first; empty if the solver found none.
 
-    A program takes every link that it may use to be as full as others have booked it, even where it then sends nothing. So links that
-    are fuller than need be have to be left alone: below which share, is found by bisection.
+    A program counts the existing bookings of every link that it may use, even where it then sends nothing. So links that are fuller
+    than necessary must be excluded; bisection finds above which share.
     """
     found = _solved(expansion, solver, np.inf)
     if found is None:
@@ -90,7 +90,7 @@ def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
         middle = (low + high) // 2
         less = _solved(expansion, solver, float(levels[middle]))
         if less is not None and less.fits and less.asked <= levels[middle] * (1 + _NEARLY):
-            # Within that tolerance a level too low is let pass, and then the one above has the better answer.
+            # With this tolerance, a level that is too low may be accepted; then the level above it has the better answer.
             found, other = (less, found) if less.theta <= found.theta or not found.fits else (found, less)
             others.append(other)
             high = middle
@@ -101,7 +101,7 @@ def least(expansion: Expansion, solver: Solver) -> list[Relaxed]:
 
 
 def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float | None:
-    """The best bound that any of the solutions proves, whether or not it can be carried out itself."""
+    """The best bound that any of the solutions proves, whether or not that solution is feasible."""
     if not whole.exact_windows:
         return None
     rows = rows_of(whole)
@@ -116,7 +116,7 @@ def prove(whole: Expansion, proofs: Sequence[Relaxed], reached: float) -> float 
 
 
 def carried_over(rows: Rows, prices: Floats, others: Rows, intervals: int) -> Floats:
-    """The same prices on other rows of the same links and intervals; nothing where there was no row."""
+    """The same prices on other rows of the same links and intervals; 0 where there was no row."""
     out = np.zeros(len(others.link))
     known, wanted = rows.link * intervals + rows.interval, others.link * intervals + others.interval
     at = np.searchsorted(known, wanted)
@@ -130,7 +130,7 @@ def carried_over(rows: Rows, prices: Floats, others: Rows, intervals: int) -> Fl
 def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | None:
     expansion = usable(expansion, below)
     if len(np.unique(expansion.request_of)) < len(expansion.requests):
-        return None  # somebody has no cell at all
+        return None  # a request has no cell at all
     rows = rows_of(expansion)
     answer = solver.solve(least_congestion(expansion, rows))
     if answer.values is None:
@@ -148,7 +148,7 @@ def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | Non
 
 
 def _reached(expansion: Expansion, rates: Floats) -> tuple[float, float]:
-    """The largest share booked where these rates use a link, and the largest part of a link's capacity that they exceed what is free by."""
+    """The largest booked share on links that these rates use, and the largest excess over free capacity as a share of a link's capacity."""
     load = np.zeros(expansion.free_low.shape)
     np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
     shares = np.where(load > 0, (load + expansion.booked_high) / expansion.whole[:, None], 0.0)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least weighted completion time: list scheduling in the order in which a linear program would send the bits.
 
-The program (time-indexed, over the expansion with some further instants) tells the mean time of each request's bits and when half of
-them are sent; VBLS in these orders, Smith's order and a few others, then neighbours of the best order, as many as the time limit allows.
+The program (time-indexed, over the expansion with some additional instants) yields the mean time of each request's bits and the
+time when half of them are sent. VBLS then runs in these orders, Smith's order and a few others, and finally in neighbours of the
+best order, as many as the time limit allows.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from broker.planners.optimal.rounding import project
 from broker.planners.optimal.solver import Floats
 
 _INSTANTS = 48
-_PLANNINGS_PER_S = 100  # of the time limit: a deterministic stand-in for a clock
+_PLANNINGS_PER_S = 100  # per second of the time limit: a deterministic substitute for a clock
 _MAX_CELLS = 150_000
 
 
@@ -47,7 +48,7 @@ def finish_early(batch: Batch) -> None:
 
 
 def _orders(batch: Batch, joint: Sequence[int]) -> list[list[int]]:
-    """By mean time of the bits, and by when half of them are sent; sets the bound on the way."""
+    """The orders by mean time of the bits, and by the time when half of them are sent; also sets the bound."""
     whole = batch.expand(joint, _instants(batch, joint))
     if whole.cells > _MAX_CELLS:
         whole = batch.expand(joint)
@@ -70,7 +71,7 @@ def _orders(batch: Batch, joint: Sequence[int]) -> list[list[int]]:
 
 
 def _instants(batch: Batch, joint: Sequence[int]) -> list[int]:
-    """Instants between which the program may change its mind: evenly spread up to when the best answers so far are done."""
+    """Additional instants at which the program may change rates: evenly spread up to the last finish of the best answers so far."""
     begin = min(batch.requests[i].not_before_us for i in joint)
     ends = [answer.finish_us for answer in batch.best if isinstance(answer, Plan)]
     end = min(max(ends, default=batch.horizon_us), batch.horizon_us)
@@ -78,7 +79,7 @@ def _instants(batch: Batch, joint: Sequence[int]) -> list[int]:
 
 
 def _times(cells: Expansion, rates: Floats) -> tuple[Floats, Floats]:
-    """Per request: mean time of its bits, and begin of the interval in which half of them are through; in seconds from the first instant."""
+    """Per request: mean time of its bits, and begin of the interval in which half of them are sent; in seconds from the first instant."""
     n, r = len(cells.seconds), len(cells.requests)
     part = rates * cells.seconds[cells.interval_of] / cells.volumes[cells.request_of]
     sent = np.bincount(cells.request_of * n + cells.interval_of, weights=part, minlength=r * n).reshape(r, n)
@@ -89,13 +90,13 @@ def _times(cells: Expansion, rates: Floats) -> tuple[Floats, Floats]:
 
 
 def _order_of(batch: Batch) -> list[int]:
-    """The order in which the best answers finish, those that are refused last."""
+    """The order in which the best answers finish, refused requests last."""
     finish = {i: answer.finish_us for i, answer in enumerate(batch.best) if isinstance(answer, Plan)}
     return sorted(range(len(batch.requests)), key=lambda i: (i not in finish, finish.get(i, 0), i))
 
 
 def _descend(batch: Batch, order: list[int], affordable: int) -> None:
-    """Move each request a place forward in turn, and keep what is better."""
+    """Move each request one position forward in turn, and keep improvements."""
     _try(batch, order)
     tries, improved = 1, True
     while improved:

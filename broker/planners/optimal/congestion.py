@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least congestion: carry all requests by their deadlines so that the fullest link is as empty as possible.
+"""Least congestion: carry all requests by their deadlines with the smallest possible share booked on the fullest link.
 
-The optimum of bulk data transfer scheduling (RR-6205, section 1): spaghetti is optimal when all windows are one, a step function with
-O(r) intervals otherwise, and over several paths a linear program finds it.
+The optimum of bulk data transfer scheduling (RR-6205, section 1): spaghetti if all windows are the same, otherwise a step function
+with O(r) intervals, and over several paths a linear program finds it.
 """
 
 from dataclasses import replace
@@ -16,19 +16,19 @@ from broker.planners.optimal.lists import Hopeless, alone
 from broker.planners.optimal.most import serve_most
 from broker.planners.optimal.sheets import Capped, Sheet
 
-_WORTH_IT = 0.01  # a gap that is worth trying without the solver
+_WORTH_IT = 0.01  # a gap that justifies further tries without the solver
 _SQUEEZES = 8
 _MAX_TO_SQUEEZE = 2000
 
 
 def least_congested(batch: Batch) -> Carried:
-    """Plans whose fullest link is as empty as can be."""
+    """Plans with the smallest booked share on the fullest link that the program finds."""
     batch.progress(0.1, "least congestion")
     return carry(batch, batch.joint)
 
 
 def improve_congestion(batch: Batch, found: Carried) -> None:
-    """Choose between what was found and the list planners' best, prove a bound, and see whom to serve when not all can be."""
+    """Choose between `found` and the list planners' best answers, prove a bound, and choose the requests to serve if not all fit."""
     if found.answers and _clearly_better(batch, batch.whole(found.answers)):
         batch.offer(batch.whole(found.answers))
     if not batch.best:
@@ -56,9 +56,9 @@ def _prove(batch: Batch, found: Carried) -> None:
 
 
 def _squeeze(batch: Batch) -> None:
-    """Without a solver's help, or beyond it: list planners by deadline on links that are kept below a share, which bisection lowers.
+    """Improve without the solver: list planners by deadline on links limited to a share, which bisection lowers.
 
-    On one link this is optimal but for the last step, for there VBLS by deadline is preemptive EDF.
+    On one link this is optimal except for the last step, because there VBLS by deadline is preemptive EDF.
     """
     order = sorted(batch.joint, key=lambda i: (batch.requests[i].deadline_us or batch.horizon_us, i))
     if not order or len(order) > _MAX_TO_SQUEEZE:
@@ -85,7 +85,7 @@ def _squeeze(batch: Batch) -> None:
 
 
 def _clearly_better(batch: Batch, answers: list[Plan | Refusal]) -> bool:
-    """Better than the list planners by more than rounding rates to bit/s can make out: their plans are the simpler ones."""
+    """True if better than the list planners by more than the rounding of rates to bit/s; otherwise their simpler plans are preferred."""
     score = batch.yardstick.score(answers)
     if batch.best_score is None or score[0] != batch.best_score[0]:
         return batch.best_score is None or score < batch.best_score
@@ -94,7 +94,7 @@ def _clearly_better(batch: Batch, answers: list[Plan | Refusal]) -> bool:
 
 
 def fuller_than(batch: Batch, found: Carried) -> Hopeless | None:
-    """Says when a list planning can no longer be as good as what was found: somebody is refused, or a link is fuller."""
+    """A test whether a list planner's answers can no longer equal those found: a request is refused, or a link is fuller."""
     if not found.answers or any(isinstance(answer, Refusal) for answer in found.answers.values()):
         return None
     share = Fraction(batch.yardstick.value(batch.whole(found.answers)))
@@ -109,7 +109,7 @@ def fuller_than(batch: Batch, found: Carried) -> Hopeless | None:
             for link_id in segment.path:
                 calendar, link = sheet[link_id], batch.network.links[link_id]
                 if len(calendar.capacity) > 1:
-                    continue  # capacity that is taken away is not booked
+                    continue  # reduced capacity is not booked capacity
                 if link_id not in most:
                     slack = len(batch.requests)
                     most[link_id] = calendar.capacity[0][1] - int(share * link.payload_bps(link.capacity_bps)) - slack

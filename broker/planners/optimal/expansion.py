@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time expansion: requests, candidate paths and free capacity as flat arrays over O(r) intervals.
 
-Bulk data transfer scheduling has an optimum that is a step function with O(r) intervals (RR-6205, section 1): between one `not_before`
-or deadline and the next, and between changes of gamma(t), nothing changes, so a constant rate loses nothing. A *lane* is a candidate
-path of one request; a *cell* is a lane in one interval of the request's window, and has one variable, its rate.
+Bulk data transfer scheduling has an optimum that is a step function with O(r) intervals (RR-6205, section 1): between one
+`not_before` or deadline and the next, and between changes of gamma(t), nothing changes, so a constant rate loses nothing. A *lane*
+is a candidate path of one request; a *cell* is a lane in one interval of the request's window, and has one variable, its rate.
 
-Of gamma(t) there may be more changes than can be afforded. Then the smallest are passed over: what is free in an interval is its lowest
-level for plans (so they fit), and its mean or its highest one for bounds (so they hold).
+gamma(t) may have more changes than are affordable. Then the smallest are omitted: the free rate of an interval is its minimum for
+plans (so that they fit), and its mean or its maximum for bounds (so that they hold).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ from broker.core.units import US_PER_S, round_down, round_up
 from broker.planners.optimal.solver import Flags, Floats, Ints
 from broker.planners.signature import Task
 
-MAX_CELLS = 60_000  # as many as GLOP solves within a second; windows alone may make more
+MAX_CELLS = 60_000  # GLOP solves as many within a second; windows alone may make more
 
 
 class Lane(NamedTuple):
-    """A candidate path of one request (its position in the batch), and what it asks of plans."""
+    """A candidate path of one request (its position in the batch), and its constraints on plans."""
 
     request: int
     task: Task
@@ -37,11 +37,11 @@ class Expansion(NamedTuple):
     """Times in microseconds, rates in bit/s. Arrays over cells end in `_of`; `levels` are indexed [link, interval]."""
 
     requests: Sequence[Request]
-    windows: Sequence[tuple[int, int]]  # aligned to slots; the end of one without a deadline is the horizon
+    windows: Sequence[tuple[int, int]]  # aligned to slots; without a deadline a window ends at the horizon
     times: Ints  # boundaries, one more than there are intervals
     seconds: Floats
     links: tuple[str, ...]
-    whole: Floats  # per link: the capacity that shares are shares of
+    whole: Floats  # per link: the capacity that shares refer to
     free_low: Ints
     free_mean: Floats
     booked_high: Ints
@@ -52,12 +52,12 @@ class Expansion(NamedTuple):
     request_of: Ints
     entry_cell: Ints  # each cell once per link of its path
     entry_link: Ints
-    binding: Flags  # per link: some other link is always tighter where this is False
-    exact_windows: bool  # no window was cut more than the slots of its paths ask, so bounds hold
+    binding: Flags  # per link: False if another link is always tighter
+    exact_windows: bool  # no window was cut more than the slots of its paths require, so bounds hold
 
     @property
     def cells(self) -> int:
-        """How many variables: a lane in an interval each."""
+        """The number of variables, one for each lane in each interval."""
         return len(self.lane_of)
 
     @property
@@ -67,12 +67,12 @@ class Expansion(NamedTuple):
 
     @property
     def may_split(self) -> Flags:
-        """Per request: may several paths carry it at once?"""
+        """Per request: True if several paths may carry it at once."""
         return np.array([request.options.split for request in self.requests], bool)
 
     @property
     def rate_caps(self) -> Floats:
-        """Rmax of each request, infinite where none is asked."""
+        """Rmax of each request, infinite if it has none."""
         return np.array([float(request.rate_max_bps or np.inf) for request in self.requests])
 
 
@@ -99,7 +99,7 @@ def expand(
     spans = np.array([np.searchsorted(times, windows[lane.request]) for lane in lanes], np.int64).reshape(-1, 2)
     lane_of, interval_of = _cells(spans)
     entry_cell, entry_link = _entries(lanes, spans)
-    # Cells in which some link of the path has nothing free at any instant are no cells.
+    # Cells in which a link of the path never has free capacity are dropped.
     closed = np.zeros(len(lane_of), bool)
     closed[entry_cell[levels.free_mean[entry_link, interval_of[entry_cell]] <= 0]] = True
     kept = np.cumsum(~closed) - 1
@@ -114,7 +114,7 @@ def expand(
 
 
 def _windows(requests: Sequence[Request], horizon_us: int, slots: set[int]) -> tuple[list[tuple[int, int]], bool]:
-    """Windows cut to the slots that all paths share, where these are fine enough; else as they are, and rounding sees to the slots."""
+    """Windows cut to the slots that all paths share, if these are fine enough; otherwise unchanged, and rounding handles the slots."""
     windows = [(request.not_before_us, horizon_us if request.deadline_us is None else request.deadline_us) for request in requests]
     grain = lcm(*slots) if slots else 1
     if grain == 1 or any(end - begin < 8 * grain for begin, end in windows):
@@ -125,7 +125,7 @@ def _windows(requests: Sequence[Request], horizon_us: int, slots: set[int]) -> t
 def _boundaries(
     windows: Sequence[tuple[int, int]], lanes: Sequence[Lane], calendars: Sequence[Calendar], more_times: Sequence[int]
 ) -> Ints:
-    """All windows' ends, and as many changes of gamma inside them as are affordable, the largest ones first."""
+    """The ends of all windows, and as many changes of gamma inside them as are affordable, the largest ones first."""
     edges = np.unique(np.array([instant for window in windows for instant in window] + list(more_times), np.int64))
     begins = np.array([windows[lane.request][0] for lane in lanes], np.int64)
     ends = np.array([windows[lane.request][1] for lane in lanes], np.int64)
@@ -148,7 +148,7 @@ def _boundaries(
     weight = np.bincount(inverse, weights=np.concatenate(sizes))
     order = np.argsort(-weight, kind="stable")
     few, many = 0, len(order)
-    while few + 1 < many:  # the most changes that stay affordable
+    while few + 1 < many:  # bisection for the largest affordable number of changes
         middle = (few + many) // 2
         affordable = cells(np.union1d(edges, changes[order[:middle]])) <= MAX_CELLS
         few, many = (middle, many) if affordable else (few, middle)
@@ -163,7 +163,7 @@ class _Levels(NamedTuple):
 
 
 def _levels(times: Ints, calendars: Sequence[Calendar]) -> _Levels:
-    """What is free and what is booked of each link in each interval; nothing is free where gamma is below zero."""
+    """Free and booked capacity of each link in each interval; negative gamma counts as nothing free."""
     n = len(times) - 1
     low, mean = np.zeros((len(calendars), n), np.int64), np.zeros((len(calendars), n))
     high, least = np.zeros((len(calendars), n), np.int64), np.zeros((len(calendars), n), np.int64)
@@ -201,15 +201,15 @@ def _entries(lanes: Sequence[Lane], spans: Ints) -> tuple[Ints, Ints]:
 
 
 def _running(lengths: Ints) -> Ints:
-    """0, 1, ... anew for each length: _running([2, 3]) is [0, 1, 0, 1, 2]."""
+    """0, 1, ... restarting for each length: _running([2, 3]) is [0, 1, 0, 1, 2]."""
     total = int(lengths.sum())
     return np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def _binding(lanes: Sequence[Lane], whole: Floats, levels: _Levels) -> Flags:
-    """Which links can be the tightest. A link that carries only lanes which all pass another, never roomier, link cannot.
+    """Per link: True if it can be the tightest. A link is not if all its lanes pass another link that never has more room.
 
-    On a real network this drops a good third of the links, and the rows of the program with them.
+    On a real network this removes more than a third of the links, and their rows in the program.
     """
     n = len(whole)
     on = np.zeros((n, len(lanes)), np.float32)
@@ -217,10 +217,10 @@ def _binding(lanes: Sequence[Lane], whole: Floats, levels: _Levels) -> Flags:
         on[lane.links, j] = 1
     shared, size = on @ on.T, on.sum(axis=1)
     inside = (shared == size[:, None]) & (whole[:, None] >= whole[None, :])
-    twins = inside & inside.T  # of links that are alike the first one stays
+    twins = inside & inside.T  # of equivalent links the first one stays
     inside &= ~twins | (np.arange(n)[:, None] > np.arange(n)[None, :])
     inner, outer = np.nonzero(inside)
-    # The share booked beforehand must not be larger either, nor less be free.
+    # The share booked beforehand must not be larger either, nor the free rate smaller.
     shares = levels.booked_high / whole[:, None]
     idle = bool((levels.free_low == whole[:, None]).all())
     good = np.ones(len(inner), bool)
@@ -247,7 +247,7 @@ def restrict(expansion: Expansion, keep: Flags) -> Expansion:
 
 
 def usable(expansion: Expansion, below: float = np.inf) -> Expansion:
-    """Only cells in which all links have something free throughout, and less than the share `below` booked beforehand."""
+    """Only cells in which all links have free capacity throughout, and a share booked beforehand less than `below`."""
     shut = (expansion.free_low <= 0) | (expansion.booked_high >= below * expansion.whole[:, None] * (1 - 1e-12))
     keep = np.ones(expansion.cells, bool)
     keep[expansion.entry_cell[shut[expansion.entry_link, expansion.interval_of[expansion.entry_cell]]]] = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list planners over a whole batch, in several orders: what every joint plan has to beat, and what is left when no solver helps."""
+"""The list planners over a whole batch, in several orders: every joint plan has to beat them, and they remain if no solver helps."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from broker.planners.signature import Planner
 from broker.planners.spaghetti import Spaghetti
 from broker.planners.vbls import Vbls
 
-_HELD_TO = ("spaghetti", "vbls", "fbls")  # in file order: what the answer is never worse than
+_HELD_TO = ("spaghetti", "vbls", "fbls")  # in file order: the answer is never worse than theirs
 Hopeless = Callable[[Request, Plan | Refusal, Sheet], bool]
 
 
@@ -29,12 +29,12 @@ class Trial(NamedTuple):
 
 
 def list_planners() -> dict[str, Planner]:
-    """By name."""
+    """The list planners by name."""
     return {planner.name: planner for planner in (Spaghetti(), Vbls(), Fbls(), Alap())}
 
 
 def trials(objective: Objective, requests: Sequence[Request]) -> Iterator[Trial]:
-    """File order for all of them first; then orders that are good in theory: earliest deadline, smallest volume, Smith's rule."""
+    """First file order for each planner; then orders that are good in theory: earliest deadline, smallest volume, Smith's rule."""
     planners = list_planners()
     indices = range(len(requests))
     for name in _HELD_TO:
@@ -66,7 +66,7 @@ def in_order(
     calendars: Mapping[str, Calendar],
     hopeless: Hopeless | None = None,
 ) -> list[Plan | Refusal] | None:
-    """One answer per request, in the order of the requests; None as soon as `hopeless` says that it is not worth going on."""
+    """One answer per request, in the order of the requests; None as soon as `hopeless` returns True."""
     sheet = Sheet(calendars)
     answers: dict[int, Plan | Refusal] = {}
     for i in trial.order:
@@ -80,7 +80,7 @@ def in_order(
 
 
 def alone(request: Request, network: Network, calendars: Mapping[str, Calendar], names: Sequence[str]) -> Plan | Refusal:
-    """The first of these planners that has a plan for one request on what is free; else what the first of them says."""
+    """The first plan of these planners for one request on the free capacity; otherwise the refusal of the first planner."""
     planners = list_planners()
     answers: list[Plan | Refusal] = []
     for name in names:

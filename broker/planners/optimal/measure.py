@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans are worth under each objective, exactly, from their integers: nothing here has seen a solver."""
+"""The exact value of plans under each objective, from their integers; independent of any solver."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Yardstick:
     calendars: Mapping[str, Calendar]  # before the batch
 
     def score(self, answers: Answers) -> Score:
-        """congestion and completion: first as many requests as possible, for otherwise refusing everything would be best."""
+        """congestion and completion: first as many requests as possible, because otherwise refusing everything would be best."""
         served = sum(isinstance(answer, Plan) for answer in answers)
         if self.objective == "volume":
             return -self.volume(answers), -served
@@ -61,7 +61,7 @@ class Yardstick:
                 )
 
     def volume(self, answers: Answers) -> int:
-        """Bytes asked by the requests that are served; a holding time counts as what its plan carries."""
+        """Bytes of the requests that are served; for a holding time, the volume of its plan."""
         return sum(
             answer.volume_bytes if request.volume_bytes is None else request.volume_bytes
             for request, answer in zip(self.requests, answers, strict=True)
@@ -70,15 +70,15 @@ class Yardstick:
 
 
 def weight(request: Request) -> Fraction:
-    """What a second of waiting counts in `completion`: 1 at priority 0, 1 + p at priority p, and 1 / (1 + p) at priority -p."""
+    """The weight of one second of waiting in `completion`: 1 at priority 0, 1 + p at priority p, and 1 / (1 + p) at priority -p."""
     return Fraction(1 + request.priority) if request.priority >= 0 else Fraction(1, 1 - request.priority)
 
 
 def congestion(plans: Sequence[Plan], network: Network, calendars: Mapping[str, Calendar]) -> Fraction:
-    """The largest share of a link's capacity booked at any instant at which these plans book something of that link.
+    """The largest share of a link's capacity booked at any instant at which these plans book something on that link.
 
-    What is booked beforehand counts in; where it alone fills a link that the plans leave alone it is no fault of theirs. On empty
-    calendars this is `sequence.congestion_factor`.
+    Earlier bookings count too, except on links and at times that the plans do not use. On empty calendars this is
+    `sequence.congestion_factor`.
     """
     on: dict[str, list[Segment]] = defaultdict(list)
     for plan in plans:
@@ -93,7 +93,7 @@ def congestion(plans: Sequence[Plan], network: Network, calendars: Mapping[str, 
 
 
 def _fullest(segments: Sequence[Segment], calendar: Calendar) -> int:
-    """bit/s booked altogether at the fullest instant of `segments`."""
+    """Total bit/s booked at the fullest instant of `segments`."""
     begins, ends, rates = (np.array(column, np.int64) for column in list(zip(*segments, strict=True))[:3])
     instants = np.concatenate((begins, ends))
     order = np.argsort(instants, kind="stable")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Most requests, or most volume, by the deadlines: which of them to serve when not all fit.
+"""Most requests, or most volume, by the deadlines: which requests to serve if not all fit.
 
-Small batches go to a mixed integer program. Large ones: the linear relaxation says which are surely in, the doubtful ones are fixed by and
-by (the likeliest first, each time solving again), and what the rounding leaves over is filled by the list planners. Both start from the
-best of the list planners' answers and replace it only by something better.
+Small batches go to a mixed integer program. For large ones, the linear relaxation tells which requests are certainly served; the
+doubtful ones are fixed step by step (the likeliest first, each time solving again), and the list planners fill the capacity that
+rounding leaves. Both start from the best of the list planners' answers and replace it only by something better.
 """
 
 import math
@@ -35,19 +35,19 @@ def serve_most(batch: Batch) -> None:
     """Improve the batch's best answers and set its bound."""
     _fill(batch, batch.best)
     if all(isinstance(batch.best[i], Plan) for i in batch.joint):
-        if batch.provable:  # what is refused has no path at all: nothing is left to prove
+        if batch.provable:  # refused requests have no path at all: nothing is left to prove
             batch.bound = float(batch.yardstick.value(batch.best))
         return
     narrowed = _improve(batch)
     if narrowed is not None and not _reached(batch):
-        # Above, requests that must not be split were decided upon as if they might be. Once more, each on one path.
+        # So far requests that must not be split were treated as if they might be. Solve again with one path each.
         fixed = replace(batch, lanes=narrowed)
         _improve(fixed)
         batch.offer(fixed.best)
 
 
 def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
-    """Improve the best answers and tighten the bound; answers one lane for each request that must have one at a time, if some had a choice."""
+    """Improve the best answers and tighten the bound. If requests that must not be split had a choice, returns one lane for each of them."""
     joint = batch.joint
     expansion = batch.expand(joint)
     cells = usable(expansion)
@@ -74,13 +74,13 @@ def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
 def _decide(
     batch: Batch, expansion: Expansion, cells: Expansion, rows: Rows, weights: Floats, values: Floats, possible: Floats
 ) -> None:
-    """Who is served: by a mixed integer program where that is small, else by diving from the relaxation's values."""
+    """Choose the requests to serve: by a mixed integer program if it is small, else by diving from the relaxation's values."""
     joint = batch.joint
     if len(joint) <= _SMALL_REQUESTS and cells.cells <= _SMALL_CELLS:
         batch.progress(0.4, "integer program")
         answer = batch.solver.solve(max_weight(cells, rows, weights, 0 * possible, possible, integer=True), share=0.7)
         if answer.bound is not None and expansion.exact_windows:
-            # The solver's own tolerance is 1e-6: what it proves is no sharper than that.
+            # The solver's own tolerance is 1e-6, so its proof is no sharper.
             _tighten(batch, -answer.bound * (1 + 1e-6), weights)
         if answer.values is not None:
             _offer(batch, [i for i, part in zip(joint, answer.values[cells.cells :], strict=True) if part > 0.5])
@@ -90,7 +90,7 @@ def _decide(
 
 
 def _weights(batch: Batch, joint: Sequence[int]) -> Floats:
-    """What each request counts; scaled so that the largest is 1."""
+    """The weight of each request, scaled so that the largest is 1."""
     if batch.yardstick.objective == "volume":
         volumes = np.array([float(batch.requests[i].volume_bytes or 0) for i in joint])
         each: Floats = volumes / volumes.max()
@@ -115,7 +115,7 @@ def _bound(batch: Batch, expansion: Expansion, rows: Rows, cells: Expansion, rel
 
 
 def _tighten(batch: Batch, weight_bound: float, weights: Floats) -> None:
-    """Of requests only whole ones count, and of a subset of volumes there is none above the sum of all."""
+    """Only whole requests count, and the volume of a subset cannot exceed the sum of all."""
     bound = min(weight_bound, float(weights.sum())) * _unit(batch)
     if batch.yardstick.objective == "admitted":
         bound = float(math.floor(bound + 1e-6))
@@ -128,7 +128,7 @@ def _reached(batch: Batch) -> bool:
 
 
 def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Floats, most: Floats) -> None:
-    """Fix the likeliest of the doubtful requests, solve again, and drop what no longer fits, until none is in doubt."""
+    """Fix the likeliest of the doubtful requests, solve again, and drop those that no longer fit, until none is in doubt."""
     joint = batch.joint
     least = np.zeros(len(joint))
     offered: set[tuple[int, ...]] = set()
@@ -155,21 +155,22 @@ def _dive(batch: Batch, cells: Expansion, rows: Rows, weights: Floats, parts: Fl
             if batch.solver.exhausted:
                 return
             if len(chosen) == 1:
-                most[chosen] = 0.0  # alone it is too much beside those that are sure
+                most[chosen] = 0.0  # it does not fit beside the fixed ones
                 parts = np.where(np.isin(np.arange(len(parts)), chosen), 0.0, parts)
                 break
             chosen = chosen[: len(chosen) // 2]
 
 
 def _offer(batch: Batch, served: Sequence[int]) -> None:
-    """Make plans for these, fill what is left over with others, and keep the result if it is better."""
+    """Plan these requests, fill the remaining capacity with others, and keep the result if it is better."""
     if not served:
         return
     found = carry(batch, served, simple=False)
     if found.answers:
         _fill(batch, batch.whole(found.answers))
     if any(isinstance(found.answers.get(i), Refusal | None) for i in served):
-        # Rates side by side can lose the last bit of a full link. One after the other by deadline loses none, and on one link it is optimal.
+        # Rates side by side can lose the last bit of a full link. One after the other by deadline loses none, and is optimal on one
+        # link.
         rest = [i for i in range(len(batch.requests)) if i not in served]
         order = sorted(served, key=lambda i: (batch.requests[i].deadline_us or batch.horizon_us, i))
         answers = in_order(
@@ -179,8 +180,8 @@ def _offer(batch: Batch, served: Sequence[int]) -> None:
 
 
 def _fill(batch: Batch, answers: list[Plan | Refusal]) -> None:
-    """Serve as many of the refused as the list planners can place on what is left, in the order that the objective likes."""
-    sheet = Sheet(batch.yardstick.calendars)  # holding times may lie elsewhere in these answers than in `batch.calendars`
+    """Serve as many refused requests as the list planners can place in the remaining capacity, in an order that suits the objective."""
+    sheet = Sheet(batch.yardstick.calendars)  # in these answers holding times may be booked elsewhere than in `batch.calendars`
     out = list(answers)
     for answer in answers:
         if isinstance(answer, Plan):

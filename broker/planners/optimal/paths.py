@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One path at a time for requests that must not be split, though the program would have them on several.
+"""One path at a time for requests that must not be split, if the program uses several.
 
-Two ways to choose, after either of which the program is solved again with what is left: in each interval the path that carries most
-there, so that a request may change paths; or one path throughout, chosen request by request so that they keep out of each other's way.
+There are two ways to choose, and after either the program is solved again with the remaining cells: in each interval the path that
+carries most there, so that a request may change paths; or one path throughout, chosen request by request to avoid the load of the
+others.
 """
 
 import numpy as np
@@ -10,23 +11,23 @@ import numpy as np
 from broker.planners.optimal.expansion import Expansion
 from broker.planners.optimal.solver import Flags, Floats, Ints
 
-_STEEPNESS = 8  # how much more a full link counts than an empty one: between the sum of loads (1) and the largest alone
+_STEEPNESS = 8  # exponent of the load: 1 would count the sum of loads, infinity only the largest one
 
 
 def undecided(expansion: Expansion, rates: Floats) -> bool:
-    """Does a request that must not be split send on two paths at once?"""
+    """True if a request that must not be split sends on two paths at once."""
     single = ~expansion.may_split[expansion.request_of] & (rates > 0)
     pair = expansion.request_of[single] * len(expansion.seconds) + expansion.interval_of[single]
     return len(np.unique(pair)) < len(pair)
 
 
 def by_interval(expansion: Expansion, rates: Floats) -> Flags:
-    """Which cells to keep. Intervals in which nothing is sent keep the path that carries most in all."""
+    """The cells to keep, per cell. Intervals without traffic keep the path that carries most overall."""
     sent = rates * expansion.seconds[expansion.interval_of]
     by_lane = np.bincount(expansion.lane_of, weights=sent, minlength=len(expansion.lanes))[expansion.lane_of]
     key = np.where(sent > 0, sent + by_lane.max(initial=0.0), by_lane)
     group = expansion.request_of * len(expansion.seconds) + expansion.interval_of
-    # The largest key of each group, of equals the lane that comes first (the shortest path).
+    # The largest key of each group; among equals the first lane (the shortest path).
     order = np.lexsort((expansion.lane_of, -key, group))
     first = np.ones(len(order), bool)
     first[1:] = group[order][1:] != group[order][:-1]
@@ -36,10 +37,10 @@ def by_interval(expansion: Expansion, rates: Floats) -> Flags:
 
 
 def throughout(expansion: Expansion, rates: Floats) -> Flags:
-    """Which cells to keep.
+    """The cells to keep, per cell.
 
-    Starts from the program's own loads and takes the requests in order of what they send: each puts all of it on that lane which fills
-    links least, those counting most that are fullest. Twin links, over which a program splits evenly, are shared out by this.
+    Starts from the loads of the program and takes the requests by decreasing volume sent: each moves all of it to the lane with the
+    lowest cost, where fuller links cost more. This distributes requests over twin links, which a program loads evenly.
     """
     kept = expansion.may_split[expansion.request_of]
     first = np.searchsorted(expansion.lane_of, np.arange(len(expansion.lanes) + 1))
@@ -69,7 +70,7 @@ def throughout(expansion: Expansion, rates: Floats) -> Flags:
 
 
 def _moved(expansion: Expansion, profile: Floats, intervals: Ints) -> Floats:
-    """The profile on a lane that is only open in these intervals: what it cannot carry elsewhere it carries here, evenly."""
+    """The profile moved to a lane with only these intervals; volume sent in other intervals is spread evenly over these."""
     moved = np.zeros_like(profile)
     moved[intervals] = profile[intervals]
     lost = float(((profile - moved) * expansion.seconds).sum())

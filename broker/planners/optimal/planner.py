@@ -26,11 +26,11 @@ DEFAULT_TIME_LIMIT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What came of a batch.
+    """The result of a batch.
 
-    `value`: the objective as the integer plans achieve it, exactly: a share, a number of requests, bytes, or weighted seconds from
-    `not_before` to the finish. `bound`: no plan for the same requests does better (None: not proven). `gap`: |value - bound| / |value|.
-    `fallback`: why the answer is not, or not only, the solver's (None: it is). `solver`: the solvers that were asked, "" for none.
+    `value`: the exact objective of the integer plans: a share, a number of requests, bytes, or weighted seconds from `not_before`
+    to the finish. `bound`: no plan for the same requests does better (None: not proven). `gap`: |value - bound| / |value|.
+    `fallback`: why the answer is not, or not entirely, the solver's (None: it is). `solver`: the solvers used, "" for none.
     """
 
     objective: Objective
@@ -44,7 +44,7 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """How far the value is from its bound, as a share of the value; None where no bound is known."""
+        """The distance of the value from its bound, relative to the value; None if no bound is known."""
         if self.bound is None:
             return None
         return abs(float(self.value) - self.bound) / abs(float(self.value)) if self.value else 0.0
@@ -60,17 +60,20 @@ class Optimal:
     - `volume`: as much volume as possible, of requests that are served whole;
     - `completion`: least sum of weight x time from `not_before` to the finish, all requests counted that can be served (weight: see
       `measure.weight`).
-    When the requests do not all fit, `congestion` and `completion` serve as many as they can find, then mind their objective.
+    When the requests do not all fit, `congestion` and `completion` first serve as many as they can find, then optimise their
+    objective.
 
-    A request without a deadline may use the time up to the latest deadline or the latest finish that a list planner gives, whichever is
-    later. A request with a holding time (class 2) is planned by `vbls` before the others. Requests that allow `split` use several paths
-    at once; the others several in turn, one at a time, of which the bound knows no more than how much one path can carry.
+    A request without a deadline may use the time up to the latest deadline or the latest finish of a list planner, whichever is
+    later. A request with a holding time (class 2) is planned by `vbls` before the others. Requests that allow `split` use several
+    paths at once; the others may use several, but one at a time. For these, the bound considers only how much one path can carry.
 
-    GUARANTEE: the answer is at least as good, in its objective measured exactly on integer plans, as those of vbls, fbls and spaghetti in
-    the order of the requests. A limit that strikes, a solver that fails or is missing costs quality, never correctness.
+    GUARANTEE: the answer is at least as good, in its objective measured exactly on integer plans, as those of vbls, fbls and
+    spaghetti in the order of the requests. A time limit that is reached, or a solver that fails or is missing, costs quality, never
+    correctness.
 
-    `time_limit_s` bounds the solvers' time in all (they are told; nothing here reads a clock); as long as it does not strike, the same
-    inputs give the same answer. `cancelled` is asked between phases and while a solver runs; `progress` gets a part in [0, 1] and a text.
+    `time_limit_s` bounds the solvers' total time (they get the limit; nothing here reads a clock); unless it is reached, the same
+    inputs give the same answer. `cancelled` is polled between phases and while a solver runs; `progress` gets a fraction in [0, 1]
+    and a text.
     """
 
     objective: Objective = "congestion"
@@ -79,7 +82,7 @@ class Optimal:
     cancelled: Callable[[], bool] | None = None
 
     name = "optimal"
-    traits = Traits(joint=True, fixed_rate=True, time_limit=True)  # it tries the plans of fbls and spaghetti, too
+    traits = Traits(joint=True, fixed_rate=True, time_limit=True)  # it also tries the plans of fbls and spaghetti
 
     def __post_init__(self) -> None:
         if self.objective not in OBJECTIVES:
@@ -98,7 +101,7 @@ class Optimal:
         return self.solve(requests, network, calendars).answers
 
     def largest_volume(self, request: Request, network: Network, calendars: Calendars) -> int:
-        """The most that one of the list planners could carry: what `plan` of that volume is sure to find."""
+        """The largest volume in bytes that one of the list planners could carry; `plan` of that volume is certain to find a plan."""
         return max(planner.largest_volume(request, network, calendars) for planner in list_planners().values())
 
     def solve(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Solution:
@@ -127,7 +130,7 @@ class Optimal:
     def _batch(
         self, requests: Sequence[Request], network: Network, calendars: Calendars, yardstick: Yardstick, solver: Solver
     ) -> Batch:
-        """Sort out what programs can be made for, and plan holding times first."""
+        """Separate the requests for programs from the others, and plan holding times first."""
         sheet = Sheet(calendars)
         lanes: dict[int, Sequence[Task]] = {}
         settled: dict[int, Plan | Refusal] = {}
@@ -148,7 +151,7 @@ class Optimal:
     def _plan(self, batch: Batch) -> None:
         open_ended = any(batch.requests[i].deadline_us is None for i in batch.joint)
         if self.objective == "congestion" and not open_ended:
-            # The program first: most list plannings are then seen to be hopeless after a request or two.
+            # The program first: it lets most list plannings stop after one or two requests.
             found = least_congested(batch)
             self._lists(batch, found)
             improve_congestion(batch, found)
@@ -165,7 +168,7 @@ class Optimal:
             serve_most(batch)
 
     def _lists(self, batch: Batch, found: Carried | None) -> None:
-        """Offer the list planners' answers; where a request has no deadline, the last of their finishes sets the horizon."""
+        """Offer the list planners' answers; for requests without a deadline, the last of their finishes sets the horizon."""
         hopeless = None if found is None else fuller_than(batch, found)
         for trial in trials(self.objective, batch.requests):
             if batch.solver.stopped and batch.best:
@@ -184,7 +187,7 @@ class Optimal:
 
 
 def _lanes(request: Request, network: Network) -> list[Task] | Refusal:
-    """All paths that one of the list planners may take: those that need a certain rate go around thinner links than others do."""
+    """All paths that one of the list planners may take: planners that need a certain rate avoid links that are too small for it."""
     found = candidates(request, network)
     if isinstance(found, Refusal) or request.volume_bytes is None:
         return found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The linear programs over a time expansion.
 
-A cell's variable is its rate in units of what would carry the request's whole volume over its whole window, so that coefficients are
-near one however large volumes and rates are.
+The unit of a cell's variable is the rate that would carry the request's whole volume over its whole window, so that coefficients
+are near one for all volumes and rates.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ import numpy as np
 from broker.planners.optimal.expansion import Expansion
 from broker.planners.optimal.solver import Flags, Floats, Ints, Program
 
-_UNFIT = 1e3  # what it costs to exceed a hard limit by its whole: far more than any congestion factor
+_UNFIT = 1e3  # the cost of exceeding a hard limit by 100 %: far more than any congestion factor
 
 
 class Rows(NamedTuple):
-    """The (link, interval) pairs that can bind, and for each entry that counts its cell and its row."""
+    """The (link, interval) pairs that can bind, and for each relevant entry its cell and its row."""
 
     link: Ints
     interval: Ints
@@ -34,7 +34,7 @@ def rows_of(expansion: Expansion) -> Rows:
 
 
 def units(expansion: Expansion) -> Floats:
-    """bit/s that one unit of each cell's variable stands for."""
+    """The bit/s that one unit of each cell's variable stands for."""
     spans = np.array([max(end - begin, 1) / 1e6 for begin, end in expansion.windows])
     each: Floats = np.maximum(expansion.volumes / spans, 1.0)
     return each[expansion.request_of]
@@ -72,8 +72,8 @@ class _Builder:
 def least_congestion(expansion: Expansion, rows: Rows) -> Program:
     """Minimise theta so that every request is carried and no link that is used is booked above the share theta.
 
-    Variables: cells, theta, and how far limits that theta does not express (capacity lowered for a while) would have to be exceeded.
-    The first block of rows are the shares (their prices are what `bounds` takes), then the hard limits of the same pairs.
+    Variables: cells, theta, and the excess over limits that theta does not express (temporarily lowered capacity). The first block
+    of rows are the shares (`bounds` uses their prices), then the hard limits of the same pairs.
     """
     n = expansion.cells
     theta, excess = n, n + 1
@@ -104,9 +104,9 @@ def least_congestion(expansion: Expansion, rows: Rows) -> Program:
 
 
 def max_weight(expansion: Expansion, rows: Rows, weights: Floats, least: Floats, most: Floats, integer: bool) -> Program:
-    """Maximise (minimise the negative of) the weights of the requests served; the part served of each lies in [least, most].
+    """Maximise (minimise the negative of) the weights of the requests served; the served part of each is in [least, most].
 
-    Variables: cells, then one part for each request. The first block of rows are the links' limits.
+    Variables: cells, then one part for each request. The first block of rows are the limits of the links.
     """
     n, r = expansion.cells, len(expansion.requests)
     unit = units(expansion)
@@ -137,7 +137,7 @@ def earliest(expansion: Expansion, rows: Rows, weights: Floats) -> Program:
 
 
 def lateness(expansion: Expansion, weights: Floats) -> Floats:
-    """Per cell: weight x seconds from the request's `not_before` to the begin of the interval (or what of it lies in the window)."""
+    """Per cell: weight x seconds from the request's `not_before` to the begin of the interval (or of its part within the window)."""
     begins = np.array([begin for begin, _ in expansion.windows], np.int64)[expansion.request_of]
     return weights[expansion.request_of] * (np.maximum(expansion.times[expansion.interval_of], begins) - begins) / 1e6
 
@@ -148,7 +148,7 @@ def _part_per_bps(expansion: Expansion) -> Floats:
 
 
 def _carried(build: _Builder, expansion: Expansion, unit: Floats, parts: bool = False) -> None:
-    """The whole volume of each request, or the part of it that is served."""
+    """Rows for the whole volume of each request, or the part of it that is served."""
     n, r = expansion.cells, len(expansion.requests)
     sent = (expansion.request_of, np.arange(n), unit * _part_per_bps(expansion))
     if parts:
@@ -158,12 +158,12 @@ def _carried(build: _Builder, expansion: Expansion, unit: Floats, parts: bool = 
 
 
 def _upper(expansion: Expansion, unit: Floats) -> Floats:
-    """Rmax on each cell alone; infinite bounds where none is asked, which solvers like better than ones that never bind."""
+    """Rmax on each cell alone; infinite without Rmax, because solvers prefer that to bounds that never bind."""
     return expansion.rate_caps[expansion.request_of] / unit
 
 
 def _caps(build: _Builder, expansion: Expansion, unit: Floats) -> None:
-    """Rmax of a request over all its lanes, where it has several in one interval."""
+    """Rows for Rmax over all lanes of a request, where it has several in one interval."""
     capped = np.isfinite(expansion.rate_caps)[expansion.request_of]
     n = len(expansion.seconds)
     pairs, row, count = np.unique(

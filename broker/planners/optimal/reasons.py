@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a request is not served: what it lacks beside those that are, and the link that binds."""
+"""The reason for each refused request: what it lacks beside the served ones, and the link that binds."""
 
 from broker.core.plan import Plan, Refusal
 from broker.core.units import US_PER_S, format_time

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a solver's rates to integer plans that `verify` accepts.
 
-Rates are rounded up to whole bit/s (or channels) where the links allow it and down where they do not, what then is missing is refilled
-from what remains free in the window, and each plan is cut at the first slot in which its volume is complete. A request that asks for
-what a linear program does not know (a least rate, limits on reprogramming, slots coarser than the intervals) is kept if its rounded plan
-happens to be right; otherwise a list planner finds it a place among the others.
+Rates are rounded up to whole bit/s (or channels) where the links allow it, and down elsewhere; missing volume is refilled from the
+capacity that remains free in the window, and each plan is cut at the first slot in which its volume is complete. A request with
+constraints that a linear program does not cover (a minimum rate, limits on reprogramming, slots coarser than the intervals) keeps
+its rounded plan if that happens to be valid; otherwise a list planner plans it beside the others.
 
-Several paths at once: a request that allows it (`split`) takes them as the program gives them. One that does not was restricted to one
-path in each interval (`paths`) before its rates came here, so it may change paths over time but is never on two at once.
+Several paths at once: a request that allows it (`split`) uses them as in the program's solution. Other requests were restricted to
+one path in each interval (`paths`) before their rates came here, so they may change paths over time but never use two at once.
 """
 
 from collections import defaultdict
@@ -28,14 +28,14 @@ from broker.planners.optimal.lists import alone
 from broker.planners.optimal.sheets import Capped, Sheet, max_booked_on, room_at
 from broker.planners.optimal.solver import Floats, Ints
 
-_DUST = 1e-7  # a part of a volume too small for a row of its own
-_NOISE = 1e-6  # a part of a channel that a float may be wrong by; a bit/s more than need be costs nothing, a channel does
+_DUST = 1e-7  # a part of a volume too small for its own row
+_NOISE = 1e-6  # possible float error as part of a channel; an unneeded bit/s costs nothing, a channel does
 _FALLBACKS = ("spaghetti", "vbls", "alap", "fbls")
 _RELAXED = (Fraction(1), Fraction(101, 100), Fraction(105, 100), Fraction(5, 4), Fraction(2))
 
 
 def project(expansion: Expansion, rates: Floats) -> Floats:
-    """Nothing negative, no dust, and each request's volume carried exactly (as far as floats go)."""
+    """Nothing negative, no tiny parts, and each request's volume carried exactly (within float precision)."""
     seconds = expansion.seconds[expansion.interval_of]
     volumes = expansion.volumes
     rates = np.where(rates * seconds > _DUST * volumes[expansion.request_of], rates, 0.0)
@@ -45,7 +45,7 @@ def project(expansion: Expansion, rates: Floats) -> Floats:
 
 
 def within_limits(expansion: Expansion, rates: Floats) -> Floats:
-    """The same rates, scaled down cell by cell until no link carries more than is free and no request more than Rmax."""
+    """The same rates, scaled down cell by cell until no link exceeds its free capacity and no request Rmax."""
     load = np.zeros(expansion.free_low.shape)
     np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
     fit = np.minimum(np.divide(expansion.free_low, load, out=np.ones_like(load), where=load > 0), 1.0)
@@ -61,7 +61,7 @@ def within_limits(expansion: Expansion, rates: Floats) -> Floats:
 def integer_plans(
     expansion: Expansion, rates: Floats, network: Network, calendars: Mapping[str, Calendar], share: Fraction
 ) -> list[Plan | Refusal]:
-    """A plan for each request of the expansion, or why there is none. Repairs stay below `share` as long as they can."""
+    """A plan for each request of the expansion, or a refusal. Repairs stay below `share` as long as possible."""
     rounding = _Rounding(expansion, network, Sheet(calendars), share)
     rounding.take(_segments(expansion, _whole_rates(expansion, within_limits(expansion, rates))))
     rounding.refill()
@@ -71,7 +71,7 @@ def integer_plans(
 
 
 class _Rounding:
-    """Plans of one batch in the making. The sheet has every row booked that is in `rows` or in `answers`."""
+    """The plans of one batch during rounding. Every row in `rows` or in `answers` is booked on the sheet."""
 
     def __init__(self, expansion: Expansion, network: Network, sheet: Sheet, share: Fraction) -> None:
         self.expansion, self.network, self.sheet, self.share = expansion, network, sheet, share
@@ -79,10 +79,10 @@ class _Rounding:
         for lane in expansion.lanes:
             self.lanes[lane.request].append(lane)
         self.answers: dict[int, Plan | Refusal] = {}
-        self.rows: dict[int, list[Segment]] = {}  # of those whose volume is not complete yet
+        self.rows: dict[int, list[Segment]] = {}  # of requests whose volume is not complete yet
 
     def take(self, rows: Mapping[int, list[Segment]]) -> None:
-        """Plans of all whose rows carry enough, cut where they have; the rest waits for what is left then."""
+        """Make plans of all rows that carry enough volume, cut where it is complete; the others wait for the capacity left over."""
         for own in rows.values():
             self.sheet.book(Plan(tuple(own)))
         for i, request in enumerate(self.expansion.requests):
@@ -94,7 +94,7 @@ class _Rounding:
                 self._assign(i, own, kept)
 
     def refill(self) -> None:
-        """Complete volumes from what is free in the window: below the share that all keep, and above it only if need be."""
+        """Complete volumes from the free capacity in the window: below the common share, and above it only if necessary."""
         for i in self._by_deadline(self.rows):
             request, own, lanes = self.expansion.requests[i], self.rows[i], self.lanes[i]
             for share in (self.share, Fraction(1)):
@@ -111,7 +111,7 @@ class _Rounding:
                 self.rows[i] = []
 
     def check(self) -> None:
-        """Of requests that ask for what the program does not know, keep the plans that happen to be right."""
+        """Of requests with constraints that the program does not cover, keep the plans that happen to be valid."""
         for i, answer in list(self.answers.items()):
             if isinstance(answer, Plan) and _asks_for_more(self.expansion.requests[i], self.lanes[i]):
                 self.sheet.release(answer)
@@ -121,7 +121,7 @@ class _Rounding:
                     self.rows[i] = []
 
     def place_the_rest(self) -> None:
-        """A list planner's plan beside all others, below the share that they keep or not far above it."""
+        """Plan the remaining requests with a list planner beside all others, below the common share or slightly above it."""
         begin, end = int(self.expansion.times[0]), int(self.expansion.times[-1])
         for i in self._by_deadline(self.rows):
             request = self.expansion.requests[i]
@@ -149,7 +149,7 @@ def fewer_rows(
     requests: Sequence[Request], answers: Sequence[Plan | Refusal], network: Network, calendars: Mapping[str, Calendar],
     share: Fraction, begin_us: int, end_us: int,
 ) -> list[Plan | Refusal]:  # fmt: skip
-    """The same requests served below the same share, with simpler plans where there is room: agents are reprogrammed less often."""
+    """The same requests served below the same share, with simpler plans where there is room, so that agents are reprogrammed less often."""
     sheet = Sheet(calendars)
     for answer in answers:
         if isinstance(answer, Plan):
@@ -169,7 +169,7 @@ def fewer_rows(
 
 
 def cut(segments: Sequence[Segment], request: Request, lanes: Sequence[Lane]) -> tuple[Segment, ...] | None:
-    """The segments up to the first slot in which the volume is complete; None when it never is."""
+    """The segments up to the first slot in which the volume is complete; None if it never is."""
     if not segments or request.volume_bytes is None:
         return None
     slot = lcm(*(lane.task.slot for lane in lanes))
@@ -184,7 +184,7 @@ def cut(segments: Sequence[Segment], request: Request, lanes: Sequence[Lane]) ->
 
 
 def _whole_rates(expansion: Expansion, rates: Floats) -> Ints:
-    """Rates in whole channels: up, and down again in the fullest cells of links and intervals that this fills too much."""
+    """Rates in whole channels: rounded up, then lowered in the largest cells of links and intervals that this overfills."""
     channel = np.array([lane.task.channel for lane in expansion.lanes], np.int64)[expansion.lane_of]
     ceiling = np.array([lane.task.rate_max for lane in expansion.lanes], np.int64)[expansion.lane_of]
     whole: Ints = np.minimum(np.ceil(rates / channel - _NOISE * (channel > 1)).astype(np.int64) * channel, ceiling)
@@ -205,7 +205,7 @@ def _whole_rates(expansion: Expansion, rates: Floats) -> Ints:
 
 
 def _lower(whole: Ints, cells: Ints, channel: Ints, excess: int) -> None:
-    """Take `excess` bit/s off these cells, a channel each in turn and the rest off the largest."""
+    """Take `excess` bit/s from these cells: first one channel each in turn, then the rest from the largest."""
     cells = cells[whole[cells] > 0]
     for cell in cells[np.argsort(-whole[cells], kind="stable")].tolist():
         if excess <= 0:
@@ -222,7 +222,7 @@ def _lower(whole: Ints, cells: Ints, channel: Ints, excess: int) -> None:
 
 
 def _segments(expansion: Expansion, whole: Ints) -> dict[int, list[Segment]]:
-    """Rows of each request in order of begin, with ends on the slots of their path."""
+    """Rows of each request ordered by begin, with ends on the slots of their path."""
     used = np.flatnonzero(whole > 0)
     order = used[np.lexsort((expansion.lane_of[used], expansion.interval_of[used], expansion.request_of[used]))]
     begins, ends = expansion.times[expansion.interval_of[order]], expansion.times[expansion.interval_of[order] + 1]
@@ -242,9 +242,9 @@ def _segments(expansion: Expansion, whole: Ints) -> dict[int, list[Segment]]:
 def _refilled(
     request: Request, rows: list[Segment], lanes: Sequence[Lane], window: tuple[int, int], sheet: Sheet, limits: Mapping[str, int]
 ) -> list[Segment]:
-    """More on top of `rows` (which the sheet has booked), as early as it is free, until the volume is complete or nothing is left.
+    """Additional rows beside `rows` (booked on the sheet), as early as possible, until the volume is complete or no capacity is left.
 
-    `limits`: bit/s that may be booked of each link altogether.
+    `limits`: the largest total bit/s that may be booked on each link.
     """
     more: list[Segment] = []
     for lane in lanes:
@@ -253,7 +253,7 @@ def _refilled(
             break
         for begin, end, rate in _room_beside(request, [*rows, *more], lane, window, sheet, limits):
             finish = min(end, begin + round_up(-(-missing // rate), lane.task.slot))
-            # Not more than fills the last slots: the next request may need what a higher rate would waste.
+            # No more than fills the last slots: the next request may need the capacity that a higher rate would waste.
             rate = min(rate, round_up(-(-missing // (finish - begin)), lane.task.channel))  # noqa: PLW2901  the same room, used less
             more.append(Segment(begin, finish, rate, lane.task.path))
             for link_id in lane.task.path:
@@ -261,7 +261,7 @@ def _refilled(
             missing -= rate * (finish - begin)
             if missing <= 0:
                 break
-    for segment in more:  # the caller books what it keeps
+    for segment in more:  # the caller books the rows that it keeps
         for link_id in segment.path:
             sheet[link_id].release(*segment[:3])
     return _summed([*rows, *more])
@@ -270,7 +270,7 @@ def _refilled(
 def _room_beside(
     request: Request, rows: Sequence[Segment], lane: Lane, window: tuple[int, int], sheet: Sheet, limits: Mapping[str, int]
 ) -> list[tuple[int, int, int]]:
-    """(begin, end, rate) that is still free on a lane beside the request's own rows."""
+    """(begin, end, rate) still free on a lane beside the request's own rows."""
     begin_us, end_us = window
     calendars = [sheet[link_id] for link_id in lane.task.path]
     edges = [calendar.times[: calendar.n] for calendar in calendars]
@@ -279,7 +279,7 @@ def _room_beside(
     cuts = cuts[(cuts >= begin_us) & (cuts <= end_us)]
     starts = cuts[:-1]
     room = np.full(len(starts), MAX_RATE_BPS if request.rate_max_bps is None else request.rate_max_bps, np.int64)
-    # The calendars know of the request's own rows, Rmax does not.
+    # The calendars include the request's own rows, Rmax does not.
     for begin, end, rate, path in rows:
         during = slice(int(np.searchsorted(starts, begin)), int(np.searchsorted(starts, end)))
         room[during] -= rate if path == lane.task.path or request.options.split else MAX_RATE_BPS
@@ -296,7 +296,7 @@ def _room_beside(
 
 
 def _summed(rows: Sequence[Segment]) -> list[Segment]:
-    """Rows of one path that lie over each other added up; in order of begin."""
+    """Overlapping rows of one path added up; ordered by begin."""
     by_path: dict[tuple[str, ...], list[Segment]] = defaultdict(list)
     for row in sorted(rows):
         by_path[row.path].append(row)
@@ -305,7 +305,7 @@ def _summed(rows: Sequence[Segment]) -> list[Segment]:
 
 
 def _asks_for_more(request: Request, lanes: Sequence[Lane]) -> bool:
-    """Does it ask for what the program does not know?"""
+    """True if the request has constraints that the program does not cover."""
     options = request.options
     limited = options.shortest_segment_us is not None or options.most_segments is not None
     return limited or request.rate_min_bps is not None or any(lane.task.slot > 1 or lane.task.channel > 1 for lane in lanes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calendars to try plans on: copies of the links that are touched, with everything else shared and nothing of the caller's changed."""
+"""Calendars to try plans on: links are copied when used, the rest is shared, and the caller's calendars stay unchanged."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -14,7 +14,7 @@ from broker.core.scans import Int64Array as Ints
 
 
 class Sheet(dict[str, Calendar]):
-    """Calendars by link id; a link is copied when it is first looked at."""
+    """Calendars by link id; a link is copied on first access."""
 
     def __init__(self, calendars: Mapping[str, Calendar]) -> None:
         super().__init__()
@@ -27,18 +27,18 @@ class Sheet(dict[str, Calendar]):
         return calendar
 
     def book(self, plan: Plan, sign: int = 1) -> None:
-        """Take (sign 1) or give back (-1) what a plan books."""
+        """Book (sign 1) or release (-1) a plan."""
         for begin, end, rate, path in plan.segments:
             for link_id in path:
                 self[link_id].book(begin, end, sign * rate)
 
     def release(self, plan: Plan) -> None:
-        """Give back what a plan books."""
+        """Release the bookings of a plan."""
         self.book(plan, -1)
 
 
 def room_at(calendar: Calendar, instants: Ints, max_bps: int) -> Ints:
-    """What may be booked at each instant: no more than is free, nor than takes what is booked altogether above `max_bps`."""
+    """The rate that may be booked at each instant: at most the free rate, and total bookings stay at or below `max_bps`."""
     capacity_times, capacity = (np.array(column, np.int64) for column in zip(*calendar.capacity, strict=True))
     free = calendar.free[: calendar.n][np.searchsorted(calendar.times[: calendar.n], instants, "right") - 1]
     booked = capacity[np.searchsorted(capacity_times, instants, "right") - 1] - free
@@ -47,12 +47,12 @@ def room_at(calendar: Calendar, instants: Ints, max_bps: int) -> Ints:
 
 
 def max_booked_on(link: Link, share: Fraction) -> int:
-    """bit/s that are `share` of a link."""
+    """The bit/s of `share` of a link's capacity."""
     return int(share * link.payload_bps(link.capacity_bps))
 
 
 class Capped(Sheet):
-    """Copies on [begin, end), in which no more is free than keeps each link below `share` of its capacity; nothing is free elsewhere."""
+    """Copies on [begin, end) with the free rate reduced so that each link stays below `share` of its capacity; nothing is free elsewhere."""
 
     def __init__(self, calendars: Mapping[str, Calendar], network: Network, share: Fraction, begin_us: int, end_us: int) -> None:
         super().__init__(calendars)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only door to OR-Tools: a program as flat arrays goes in, numbers come out, and the time limit is kept over several calls.
+"""The only access to OR-Tools: takes a program as flat arrays, returns numbers, and keeps the time limit over several calls.
 
-MathOpt takes its models as protocol buffers of flat arrays, which numpy fills in milliseconds where an object for each variable
-takes seconds. One thread and fixed seeds: the same program gets the same answer as long as no limit strikes. How much of the limit
-is spent is read from the solvers' own reports, so nothing here looks at a clock.
+MathOpt takes its models as protocol buffers of flat arrays, which numpy fills in milliseconds, while one object per variable takes
+seconds. With one thread and fixed seeds the same program gets the same answer unless a limit is reached. The time spent comes from
+the solvers' own reports, so no function here reads a clock.
 """
 
 import threading
@@ -25,8 +25,8 @@ Flags = NDArray[np.bool_]
 # GLOP is exact and takes about a second for 1e5 variables of these programs; from here on PDLP's 1e-4 comes sooner.
 MAX_FOR_GLOP = 250_000
 _PDLP_ACCURACY = 1e-4
-_MIN_S = 1e-3  # a limit of nothing at all is read as "none" by some solvers
-_GLANCE_S = 0.1  # how often a running solver is asked to look whether somebody cancelled
+_MIN_S = 1e-3  # some solvers read a limit of 0 as "no limit"
+_GLANCE_S = 0.1  # how often a running solver checks for cancellation
 
 
 class Program(NamedTuple):
@@ -44,14 +44,14 @@ class Program(NamedTuple):
 
     @property
     def variables(self) -> int:
-        """How many there are."""
+        """The number of variables."""
         return len(self.cost)
 
 
 class Answer(NamedTuple):
-    """`values` is None when no point was found; `prices` (of the rows) is None for integer programs and where the solver gave none.
+    """`values` is None if no point was found; `prices` (of the rows) is None for integer programs and if the solver gave none.
 
-    `settled`: the solver is done with it, so it is optimal, or infeasible when there are no values.
+    `settled`: the solver finished, so the answer is optimal, or the program is infeasible if there are no values.
     """
 
     values: Floats | None
@@ -65,7 +65,7 @@ NOTHING = Answer(None, None, None, settled=False)
 
 @dataclass
 class Solver:
-    """Solves programs one after the other within `time_limit_s` in all."""
+    """Solves programs one after the other within `time_limit_s` in total."""
 
     time_limit_s: float
     cancelled: Callable[[], bool] | None = None
@@ -76,18 +76,18 @@ class Solver:
 
     @property
     def stopped(self) -> bool:
-        """Was the solver told to stop?"""
+        """True if the solver was cancelled."""
         return self.cancelled is not None and self.cancelled()
 
     @property
     def exhausted(self) -> bool:
-        """Is its time over, or was it told to stop?"""
+        """True if the time limit is used up, or the solver was cancelled."""
         return self.spent_s >= self.time_limit_s or self.stopped
 
     def solve(self, program: Program, share: float = 1.0) -> Answer:
-        """By size: GSCIP for integers, GLOP for what it solves quickly, PDLP beyond and when GLOP runs out of its half of the time.
+        """Choose by size: GSCIP for integers, GLOP for programs that it solves quickly, PDLP for larger ones and when GLOP exceeds half of the time.
 
-        `share` is the part of what remains of the limit that this program may take.
+        `share` is the part of the remaining time that this program may take.
         """
         limit = (self.time_limit_s - self.spent_s) * share
         self.variables = max(self.variables, program.variables)
@@ -106,7 +106,7 @@ class Solver:
             return NOTHING
         try:
             result = _call(name, program, max(limit_s, _MIN_S), self.cancelled)
-        except Exception as error:  # whatever it is, the list planners' answer stands; MathOpt's own class has no public home
+        except Exception as error:  # on any error the list planners' answer stands; MathOpt's own class has no public name
             self._trouble(f"{name} failed: {error}")
             return NOTHING
         self.spent_s += result.solve_stats.solve_time.ToTimedelta().total_seconds()
@@ -126,7 +126,7 @@ def _call(name: str, program: Program, limit_s: float, cancelled: Callable[[], b
     from ortools.math_opt import callback_pb2, model_parameters_pb2, parameters_pb2
     from ortools.math_opt.core.python import solver
 
-    # GSCIP takes no interrupter without complaints on standard error: it runs to its limit, or is killed with its process.
+    # GSCIP with an interrupter complains on standard error: it runs to its limit, or is killed with its process.
     with _watched(None if name == "gscip" else cancelled) as interrupter:
         result: result_pb2.SolveResultProto = solver.solve(
             _model(program),
@@ -151,7 +151,7 @@ def _parameters(name: str, limit_s: float) -> "parameters_pb2.SolveParametersPro
         criteria = parameters.pdlp.termination_criteria.simple_optimality_criteria
         criteria.eps_optimal_relative = criteria.eps_optimal_absolute = _PDLP_ACCURACY
     else:
-        parameters.random_seed = 1  # PDLP has no use for one and says so
+        parameters.random_seed = 1  # PDLP does not use a seed and complains about one
     if name == "gscip":
         parameters.relative_gap_tolerance = 0.0
         parameters.absolute_gap_tolerance = 0.0
@@ -187,7 +187,7 @@ def _read(program: Program, result: "result_pb2.SolveResultProto") -> Answer:
     if reason == result_pb2.TERMINATION_REASON_INFEASIBLE:
         return NOTHING._replace(settled=True)
     optimal = reason == result_pb2.TERMINATION_REASON_OPTIMAL
-    # Half-way through, a simplex method has a basis that carries nothing yet.
+    # A simplex method stopped half-way has a basis that carries nothing yet.
     if not result.solutions or not result.solutions[0].HasField("primal_solution") or not (optimal or program.whole is not None):
         return NOTHING
     first = result.solutions[0]
@@ -214,7 +214,7 @@ def _dense(vector: Any, size: int) -> Floats:
 
 @contextmanager
 def _watched(cancelled: Callable[[], bool] | None) -> Iterator[Any]:
-    """An interrupter that is pulled as soon as `cancelled` says so, or None when nobody can cancel."""
+    """An interrupter that is triggered when `cancelled` returns True, or None if cancelling is not possible."""
     if cancelled is None:
         yield None
         return
