@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When will a transfer that is under way finish? From its plan, and from how much of the planned rate it has reached lately.
+"""Prediction of the finish of an active transfer, from its plan and the share of the planned rate that it has recently reached.
 
-The model: it goes on reaching a constant share of the planned rate. The share is the median of the last reports; the spread of the answer
-comes from their first and last decile. After the end of the plan the mean planned rate is taken to go on, as rest is booked anew.
+The model assumes that the transfer continues to reach a constant share of the planned rate. The share is the median of the last
+reports; the spread of the answer comes from their first and last decile. After the end of the plan the mean planned rate is assumed
+to continue, because the rest is booked anew.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from broker.core.units import MICROBITS_PER_BYTE
 
-MIN_REPORTS = 3  # of fewer, the shares say nothing
+MIN_REPORTS = 3  # with fewer reports the shares are not meaningful
 _MIN_SHARE = 0.001
 
 
@@ -23,16 +24,16 @@ class Step(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """When a transfer will finish, at the rates that it has reached so far."""
+    """The predicted finish of a transfer, at the rates that it has reached so far."""
 
     earliest_us: int
     expected_us: int
     latest_us: int
-    share: float  # of the planned rate, on which `expected_us` rests
+    share: float  # of the planned rate; the basis of `expected_us`
 
 
 def finish(plan: Sequence[Step], now_us: int, left_bytes: int, shares: Sequence[float]) -> Finish | None:
-    """`plan`: in order of time, not overlapping. None where it does not move, and where nothing is planned."""
+    """The predicted finish. `plan`: ordered by time, without overlap. None if the transfer does not progress, or has no plan."""
     ordered = sorted(min(share, 1.0) for share in shares) if len(shares) >= MIN_REPORTS else [1.0]
     slow, middle, fast = (ordered[round(part * (len(ordered) - 1))] for part in (0.1, 0.5, 0.9))
     times = [_at(plan, now_us, left_bytes, share) for share in (fast, middle, slow)]

@@ -22,11 +22,11 @@ class Token:
     expires_us: int | None
     revoked_us: int | None
     used_us: int | None = None
-    limits: Mapping[str, int | str] | None = None  # where they are not the defaults
+    limits: Mapping[str, int | str] | None = None  # None: the defaults apply
     revision: int = 1
 
     def valid(self, now_us: int) -> bool:
-        """Is it neither revoked nor expired?"""
+        """True if the token is neither revoked nor expired."""
         return self.revoked_us is None and (self.expires_us is None or now_us < self.expires_us)
 
 
@@ -54,31 +54,31 @@ def _token(row: object) -> Token:
 
 
 async def insert_token(connection: AsyncConnection, token: Token, digest: bytes) -> None:
-    """Keep a token; `digest`: SHA-256 of its secret."""
+    """Store a token; `digest`: SHA-256 of its secret."""
     values = {name: getattr(token, name) for name in Token.__slots__}
     await connection.execute(insert(tokens).values(**(values | {"scopes": list(token.scopes), "hash": digest})))
 
 
 async def token_by_hash(connection: AsyncConnection, digest: bytes) -> Token | None:
-    """The token with this SHA-256, valid or not; None where there is none."""
+    """The token with this SHA-256, valid or not; None if there is none."""
     row = (await connection.execute(_TOKEN.where(tokens.c.hash == digest))).one_or_none()
     return None if row is None else _token(row)
 
 
 async def list_tokens(connection: AsyncConnection) -> list[Token]:
-    """Every token, the oldest first."""
+    """All tokens, the oldest first."""
     return [_token(row) for row in await connection.execute(_TOKEN.order_by(tokens.c.created_us, tokens.c.id))]
 
 
 async def token_by_id(connection: AsyncConnection, token_id: str, *, lock: bool = False) -> Token | None:
-    """The token, locked until the transaction ends where `lock` says so; None where there is none."""
+    """The token, or None; with `lock`, its row is locked until the transaction ends."""
     query = _TOKEN.where(tokens.c.id == token_id)
     row = (await connection.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _token(row)
 
 
 async def set_limits(connection: AsyncConnection, token: Token, limits: Mapping[str, int | str]) -> Token:
-    """The token as it is then; its row must be locked."""
+    """Set the limits and return the changed token; its row must be locked."""
     changed = replace(token, limits=limits or None, revision=token.revision + 1)
     values = {"limits": changed.limits, "revision": changed.revision}
     await connection.execute(update(tokens).where(tokens.c.id == token.id).values(**values))
@@ -86,19 +86,19 @@ async def set_limits(connection: AsyncConnection, token: Token, limits: Mapping[
 
 
 async def mark_used(connection: AsyncConnection, now_us: int, token_id: str) -> None:
-    """Note when a token was last used."""
+    """Store when a token was last used."""
     await connection.execute(update(tokens).where(tokens.c.id == token_id).values(used_us=now_us))
 
 
 async def revoke(connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None) -> int:
-    """Revoke one token, or all of a host; returns how many were valid until now."""
+    """Revoke one token, or all of a host; returns how many were valid before."""
     condition = tokens.c.id == token_id if token_id is not None else tokens.c.host == host
     result = await connection.execute(update(tokens).where(condition, tokens.c.revoked_us.is_(None)).values(revoked_us=now_us))
     return int(result.rowcount)
 
 
 async def insert_enrolment(connection: AsyncConnection, token: EnrolmentToken, digest: bytes) -> None:
-    """Keep an enrolment token; `digest`: SHA-256 of its secret."""
+    """Store an enrolment token; `digest`: SHA-256 of its secret."""
     values = {name: getattr(token, name) for name in EnrolmentToken.__slots__}
     await connection.execute(insert(enrolment_tokens).values(**values, hash=digest))
 
@@ -108,7 +108,7 @@ _OPEN = and_(enrolment_tokens.c.used_us.is_(None), enrolment_tokens.c.revoked_us
 
 
 async def list_enrolments(connection: AsyncConnection) -> list[EnrolmentToken]:
-    """The newest first."""
+    """All enrolment tokens, the newest first."""
     query = _ENROLMENT.order_by(enrolment_tokens.c.created_us.desc(), enrolment_tokens.c.id.desc())
     return [EnrolmentToken(*row) for row in await connection.execute(query)]
 
@@ -116,7 +116,7 @@ async def list_enrolments(connection: AsyncConnection) -> list[EnrolmentToken]:
 async def revoke_enrolments(
     connection: AsyncConnection, now_us: int, *, token_id: str | None = None, host: str | None = None
 ) -> list[EnrolmentToken]:
-    """Revoke one enrolment token, or all of a host, where they are not spent; those that were open until now."""
+    """Revoke one unused enrolment token, or all unused ones of a host; returns those that were open before."""
     condition = enrolment_tokens.c.id == token_id if token_id is not None else enrolment_tokens.c.host == host
     columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
     revoked = update(enrolment_tokens).where(condition, _OPEN).values(revoked_us=now_us).returning(*columns)
@@ -124,13 +124,13 @@ async def revoke_enrolments(
 
 
 async def is_open(connection: AsyncConnection, digest: bytes, now_us: int) -> bool:
-    """Could it be spent now?"""
+    """True if the enrolment token can be used now."""
     could = (enrolment_tokens.c.hash == digest) & _OPEN & (enrolment_tokens.c.expires_us > now_us)
     return bool((await connection.execute(select(exists().where(could)))).scalar_one())
 
 
 async def use_enrolment(connection: AsyncConnection, digest: bytes, now_us: int) -> EnrolmentToken | None:
-    """Spend an enrolment token: None when it is unknown, spent, revoked or too old. Of two at once, one gets it."""
+    """Use up an enrolment token: None if it is unknown, used, revoked or expired. Of two concurrent calls, one gets it."""
     columns = [enrolment_tokens.c[name] for name in EnrolmentToken.__slots__]
     row = (
         await connection.execute(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb audit`: the invariants, proven from SQL alone. Nothing here uses the planners' or the calendars' code; it must not."""
+"""`bwb audit`: the invariants, checked by SQL alone. This module must not use code of the planners or calendars."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.store.tables import audits
 
-# capacity(t) in payload bit/s at every instant at which anything changes, against the running sum of all deltas until then. Only the
-# present capacity function is stored, so instants before a link's last change are not judged: audits of their time did that.
-# Payload of an MTU m is (m - 40) / (m + 38) of the line rate, rounded down (docs/planning.md).
+# capacity(t) in payload bit/s at every instant of a change, compared with the running sum of all deltas up to then. Only the
+# present capacity function is stored, so instants before a link's last change are not checked: earlier audits did that.
+# Payload at MTU m is (m - 40) / (m + 38) of the line rate, rounded down (docs/planning.md).
 _OVER_CAPACITY = """
 WITH changes AS (
     SELECT link_id, begin_us AS at_us, delta_bps AS change FROM ledger WHERE end_us > :since
@@ -70,8 +70,8 @@ WHERE p.begin_us >= t.plan_from_us AND (p.begin_us < t.not_before_us OR p.end_us
 """
 )
 
-# What several paths carry at once adds up to no more than the rate that was asked at most, at every instant; and two segments of one
-# moment take different paths. (Of one path at a time, the check above says it.)
+# At every instant the total rate over several paths is at most the requested maximum; and two simultaneous segments take different
+# paths. (For one path at a time, the check above covers the rate.)
 _SPLIT = (
     _LIVE
     + """
@@ -93,8 +93,8 @@ WHERE busy_until_us > begin_us LIMIT 50
 """
 )
 
-# Class 2 transfers hold capacity for their time: what the present plan holds has no gap and is never below the rate that was asked at least,
-# and together with what was held before it is as long as was asked.
+# Class 2 transfers hold capacity for their duration: the present plan has no gap and never falls below the requested minimum rate,
+# and together with the time held before it is as long as requested.
 _HOLDING = (
     _LIVE
     + """
@@ -118,7 +118,7 @@ LIMIT 50
 """
 )
 
-# What the ledger holds for a transfer on a link must be what its segments say: compared as running sums at every instant of either.
+# The ledger rows of a transfer on a link must match its segments: compared as running sums at every instant of either.
 _LEDGER = (
     _LIVE
     + """
@@ -137,8 +137,8 @@ SELECT id AS transfer, link_id AS link, at_us, difference FROM differences WHERE
 """
 )
 
-# Ended transfers hold nothing any more, from the end of the slot in which they ended: the cut is rounded up on each link of a path in
-# turn, so less than the sum of their slots. What is booked is compared as bits, which sum up to nothing where every booking was given back.
+# Ended transfers hold no capacity from the end of the slot in which they ended: the cut is rounded up on each link of a path in
+# turn, so by less than the sum of their slots. Bookings are compared in bits, whose sum is zero if every booking was released.
 _ENDED = """
 WITH ended AS (
     SELECT t.id, GREATEST(:now, t.updated_us + sum(l.slot_us)) AS from_us
@@ -150,7 +150,7 @@ SELECT e.id AS transfer, g.link_id AS link, sum(g.delta_bps) AS still_booked
 FROM ledger g JOIN ended e ON e.id = g.transfer_id WHERE g.end_us > e.from_us
 GROUP BY e.id, g.link_id HAVING sum(g.delta_bps::numeric * (g.end_us - GREATEST(g.begin_us, e.from_us))) <> 0 LIMIT 50
 """
-# Heads agree with the ledger.
+# The versions of links match the ledger.
 _HEADS = """
 SELECT l.id AS link, l.version, max(g.version) AS newest FROM links l JOIN ledger g ON g.link_id = l.id
 GROUP BY l.id, l.version HAVING max(g.version) > l.version LIMIT 50
@@ -161,7 +161,7 @@ WHERE jsonb_typeof(answer->'result') = 'array' AND jsonb_array_length(answer->'r
 GROUP BY 1 HAVING count(*) > 1 LIMIT 50
 """
 
-# Who waits for a signal is not booked before the one that it waits for is to finish; by the clock, each keeps its own time.
+# A transfer that waits for a signal is not booked before the planned finish of its predecessor; with clock, each keeps its time.
 _CHAINS = """
 SELECT s.id AS transfer, s.after, s.start_us, p.finish_us FROM transfers s JOIN transfers p ON p.id = s.after
 WHERE s.state IN ('HELD', 'RESERVED') AND s.after IS NOT NULL AND s.released_us IS NULL AND NOT s.paused
@@ -173,7 +173,7 @@ WHERE s.state IN ('HELD', 'RESERVED', 'ACTIVE') AND s.after IS NOT NULL AND s.re
     AND (p.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') OR p.paused) LIMIT 50
 """
 
-# What is kept of each token's use is what its live transfers add up to.
+# The stored use of each token equals the sum over its live transfers.
 _USE = """
 WITH counted AS (
     SELECT owner, count(*) AS open,
@@ -201,7 +201,7 @@ CHECKS: dict[str, str] = {
 
 
 async def find_violations(connection: AsyncConnection, now_us: int, since_us: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """Rows that break an invariant, by check; empty lists mean that all is well. One snapshot for all checks."""
+    """Rows that break an invariant, by check; empty lists mean no violation. All checks use one snapshot."""
     await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
     found = {}
     for name, query in CHECKS.items():
@@ -219,13 +219,13 @@ def _plain(value: Any) -> Any:
 
 
 async def remember(connection: AsyncConnection, at_us: int, took_us: int, found: dict[str, list[dict[str, Any]]]) -> None:
-    """Keep the outcome of an audit: of `found`, what was violated."""
+    """Store the outcome of an audit: the violated checks of `found`."""
     broken = {name: rows for name, rows in found.items() if rows}
     await connection.execute(insert(audits).values(at_us=at_us, took_us=took_us, violations=broken))
 
 
 async def newest(connection: AsyncConnection) -> tuple[int, dict[str, Any]] | None:
-    """(time, violations by check) of the last audit that was kept."""
+    """(time, violations by check) of the last stored audit."""
     row = (
         await connection.execute(select(audits.c.at_us, audits.c.violations).order_by(audits.c.id.desc()).limit(1))
     ).one_or_none()

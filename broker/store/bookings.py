@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links, their ledgers and the topology: what the desk locks, reads and appends to."""
+"""Links, their ledgers and the topology: the rows that the desk locks, reads and appends."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from broker.store.tables import ledger, link_steps, link_windows, links, topolog
 
 
 class LedgerRow(NamedTuple):
-    """`delta_bps` more (less, when negative) of the link is booked on [begin, end)."""
+    """The booked rate of the link changes by `delta_bps` on [begin, end)."""
 
     link_id: str
     version: int
@@ -29,7 +29,7 @@ class LedgerRow(NamedTuple):
 
 
 class Head(NamedTuple):
-    """How far a link's ledger has come, and how often the link itself was changed."""
+    """The ledger version of a link, and the number of changes of the link itself."""
 
     version: int
     revision: int
@@ -50,7 +50,7 @@ class WindowRecord:
 
 @dataclass(frozen=True, slots=True)
 class LinkRecord:
-    """A link as planners see it, with what the API and the desk need beside."""
+    """A link as planners see it, with the fields that the API and the desk need in addition."""
 
     link: Link
     host: str | None
@@ -60,7 +60,7 @@ class LinkRecord:
 
 
 class LinkExists(Exception):
-    """A link of this id is there already."""
+    """A link with this id already exists."""
 
     def __init__(self, link_id: str) -> None:
         self.link_id = link_id
@@ -68,7 +68,7 @@ class LinkExists(Exception):
 
 
 class Locked(NamedTuple):
-    """What `lock` found: heads of the links that are there, and the version of the topology."""
+    """The result of `lock`: heads of the existing links, and the version of the topology."""
 
     topology_version: int
     heads: dict[str, Head]
@@ -80,24 +80,24 @@ _LOCK = """
 
 
 async def lock(connection: AsyncConnection, ids: Iterable[str]) -> Locked:
-    """Lock the rows of `ids` in id order until the transaction ends, so that two desks can never wait for each other in a ring."""
+    """Lock the rows of `ids` in id order until the transaction ends, so that two desks cannot deadlock."""
     rows = await bulk.execute(connection, _LOCK, {"ids": sorted(ids)})
     version = rows[0][3] if rows else await topology_version(connection)
     return Locked(version, {row[0]: Head(row[1], row[2]) for row in rows})
 
 
 async def topology_version(connection: AsyncConnection) -> int:
-    """It grows with every change of links, capacities and hosts."""
+    """The version of the topology, which increases with every change of links, capacities and hosts."""
     return int((await connection.execute(select(topology.c.version))).scalar_one())
 
 
 async def lock_topology(connection: AsyncConnection) -> None:
-    """One change of the network at a time: what is read after this stays so until the transaction ends."""
+    """Allow one change of the network at a time: data read after this stays valid until the transaction ends."""
     await connection.execute(select(topology.c.version).with_for_update())
 
 
 async def bump_topology(connection: AsyncConnection) -> int:
-    """The next version of the topology."""
+    """Increase the version of the topology and return it."""
     return int(
         (
             await connection.execute(update(topology).values(version=topology.c.version + 1).returning(topology.c.version))
@@ -139,9 +139,9 @@ _LINK_COLUMNS = ("id", "source", "target", "capacity_bps", "mtu_bytes", "channel
 
 
 async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us: int, host: str | None = None) -> None:
-    """New links; one that was deleted before comes back under its old ledger version.
+    """Insert links; a link that was deleted before continues its old ledger version.
 
-    Raises LinkExists for an id that is in use, also when somebody took it since the caller looked.
+    Raises LinkExists for an id that is in use, even if another caller took it since the caller checked.
     """
     rows = [[*(getattr(link, name) for name in _LINK_COLUMNS), host, now_us, now_us] for link in new]
     columns = (*_LINK_COLUMNS, "host", "created_us", "changed_us")
@@ -157,7 +157,7 @@ async def insert_links(connection: AsyncConnection, new: Sequence[Link], now_us:
 
 
 async def update_links(connection: AsyncConnection, changed: Sequence[Link], now_us: int) -> None:
-    """Links that exist, as they shall be from now on. Their windows stay."""
+    """Update existing links to the given state. Their windows stay."""
     if not changed:
         return
     columns = (*_LINK_COLUMNS, "changed_us")
@@ -176,7 +176,7 @@ async def _write_steps(connection: AsyncConnection, given: Iterable[Link]) -> No
 
 
 async def delete_links(connection: AsyncConnection, ids: Sequence[str], now_us: int) -> None:
-    """Their rows stay, marked; their steps and windows go."""
+    """Mark links as deleted; their rows stay, their steps and windows are removed."""
     if not ids:
         return
     for table in (link_steps, link_windows):
@@ -229,9 +229,9 @@ _SINCE = """
 
 
 async def read_since(connection: AsyncConnection, spans: Mapping[str, tuple[int, int]], from_us: int) -> dict[str, Bookings]:
-    """What each link got after the first version and up to the second, as far as it reaches beyond `from_us`.
+    """The ledger rows of each link after the first version and up to the second that end after `from_us`.
 
-    The upper end matters to callers without locks: what is appended while they read must not be counted now and again later.
+    The upper bound matters to callers without locks: rows appended while they read must not be counted both now and later.
     """
     ids = list(spans)
     versions, heads = zip(*spans.values(), strict=True)
@@ -257,7 +257,7 @@ async def find_holders(connection: AsyncConnection, link_id: str, begin_us: int,
 
 
 async def read_booked(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Bookings:
-    """Ledger rows of a link that touch [begin, end), past ones included: for the calendar that people look at."""
+    """Ledger rows of a link that touch [begin, end), past ones included: for the calendar shown to people."""
     result = await connection.execute(
         select(ledger.c.begin_us, ledger.c.end_us, ledger.c.delta_bps).where(
             ledger.c.link_id == link_id, ledger.c.end_us > begin_us, ledger.c.begin_us < end_us
@@ -267,7 +267,7 @@ async def read_booked(connection: AsyncConnection, link_id: str, begin_us: int, 
     return Bookings(*(np.array([row[index] for row in rows], np.int64) for index in range(3)))
 
 
-# What was given back is in the ledger, too: of these rows, rate times time adds up to nothing. (Bits do not fit into 64.)
+# Released bookings are in the ledger, too: their rows sum to zero as rate times time. (Bits may exceed 64 bits.)
 _ON = text("""
     SELECT DISTINCT transfer_id FROM (
         SELECT transfer_id FROM ledger WHERE link_id = ANY(:links) AND end_us > :from_us

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy's share of it would be the larger one.
+"""Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy would take the larger share of its time.
 
-Many new rows travel by COPY, few of several tables together as JSON in one statement. Where rows are returned, conflicts resolved or columns
-updated, they travel as arrays that come out of `unnest`, so that the statement text never changes and is prepared once.
+Many new rows are sent by COPY, few rows of several tables together as JSON in one statement. Where rows are returned, conflicts
+resolved or columns updated, rows are sent as arrays for `unnest`, so that the statement text never changes and is prepared once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,17 @@ from broker.core.scans import Int64Array
 
 Row = Sequence[Any]
 
-# Up to so many rows JSON is the faster way: a desk's transaction of one transfer (three rows) takes 2.4 ms against 3.3, of 40 the same.
+# Up to this many rows JSON is faster: a desk's transaction of one transfer (three rows) takes 2.4 ms instead of 3.3; with 40 both
+# are equal.
 _FEW = 100
 
-# Signature, flags, and the length of an extension that nobody has made yet.
+# Signature, flags, and the length of the header extension, which is not used so far.
 _COPY_HEADER = 19
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 
 def driver(connection: AsyncConnection) -> "psycopg.AsyncConnection[tuple[Any, ...]]":
-    """The psycopg connection below, in the same transaction."""
+    """The underlying psycopg connection, in the same transaction."""
     sync = connection.sync_connection
     assert sync is not None
     found = sync.connection.driver_connection
@@ -39,13 +40,13 @@ def driver(connection: AsyncConnection) -> "psycopg.AsyncConnection[tuple[Any, .
 
 
 async def execute(connection: AsyncConnection, statement: str, values: Mapping[str, Any]) -> list[Row]:
-    """One statement with %(name)s parameters; its rows, if it returns any."""
+    """Run one statement with %(name)s parameters; returns its rows, if any."""
     cursor = await driver(connection).execute(statement.encode(), values)
     return list(await cursor.fetchall()) if cursor.description is not None else []
 
 
 async def integers(connection: AsyncConnection, query: str, values: Mapping[str, Any], columns: int) -> Int64Array:
-    """What a query of bigints answers, a row for each of its columns: by COPY, for a hundred thousand rows of objects take 40 MB."""
+    """The result of a query of bigints, one array row per column: by COPY, because a hundred thousand rows of objects take 40 MB."""
     data = bytearray()
     async with (
         driver(connection).cursor() as cursor,
@@ -53,7 +54,7 @@ async def integers(connection: AsyncConnection, query: str, values: Mapping[str,
     ):
         while piece := await pipe.read():
             data += piece
-    # A tuple is a count of fields and each field after its length; a header is before them, and a count of -1 after.
+    # A tuple is a field count and each field after its length; a header precedes the tuples, and a count of -1 ends them.
     row = np.dtype([("fields", ">i2"), ("columns", [("length", ">i4"), ("value", ">i8")], columns)])
     rows = np.frombuffer(data, row, (len(data) - _COPY_HEADER - 2) // row.itemsize, _COPY_HEADER)
     return rows["columns"]["value"].T.astype(np.int64)
@@ -80,10 +81,10 @@ class Added(NamedTuple):
 async def append_all(
     connection: AsyncConnection, added: Sequence[Added], also: Mapping[str, str], last: str, values: Mapping[str, Any]
 ) -> list[Row]:
-    """Insert into several tables, run the statements `also` (name -> statement) and `last` with `values`; the rows that `last` returns.
+    """Insert into several tables, then run the statements `also` (name -> statement) and `last` with `values`; returns the rows of `last`.
 
-    Few rows go in one statement. COPY is the cheaper way for many, but takes two round trips a table, and whoever admits one transfer
-    waits for all of them under the locks of its links.
+    Few rows go in one statement. COPY is cheaper for many, but takes two round trips per table, during which an admission of one
+    transfer would hold the locks of its links.
     """
     if sum(len(each.rows) for each in added) > _FEW:
         for each in added:
@@ -96,7 +97,7 @@ async def append_all(
 
 @cache
 def _together(shapes: tuple[tuple[Table, tuple[str, ...]], ...], also: tuple[tuple[str, str], ...], last: str) -> str:
-    """One statement: rows of each shape out of a JSON document named like its table, `also`, and `last`."""
+    """One statement: rows of each shape from a JSON document named like its table, `also`, and `last`."""
     inserts = [(f"new_{table.name}", _insert_json(table, columns)) for table, columns in shapes]
     return f"WITH {', '.join(f'{name} AS ({statement})' for name, statement in (*inserts, *also))} {last}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one transaction of the desk has decided, written in as few round trips as it can be: the links stay locked meanwhile."""
+"""Writing the decisions of one desk transaction, in as few round trips as possible, because the links stay locked meanwhile."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,9 +21,9 @@ async def append(
     changes: Mapping[str, Use],
     happened: Sequence[Event],
 ) -> dict[str, Use]:
-    """Insert transfers, ledger rows and events, move the heads of the links, and count what tokens use: what each of `changes` has now.
+    """Insert transfers, ledger rows and events, set the heads of the links, and add `changes` to the use of tokens; returns their new use.
 
-    A ledger row whose (link, version) is taken breaks the primary key and with it the transaction.
+    A ledger row whose (link, version) already exists violates the primary key, and the transaction fails.
     """
     if not (new or rows or changes or happened):
         return {}

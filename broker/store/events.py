@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events: what happened, to what, by whom, with the state before and after. Written in the transaction that does it."""
+"""Events: action, subject and actor, with the state before and after. Written in the transaction of the action itself."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from broker.store.tables import events, tokens, transfers
 
 
 class Event(NamedTuple):
-    """What happened, as it is written."""
+    """An event as it is written."""
 
     at_us: int
     actor: str
@@ -25,10 +25,10 @@ class Event(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place in the stream of events: they are read in this order, and none commits behind a position that was read.
+    """A position in the stream of events: they are read in this order, and no event commits behind a position that was already read.
 
-    Transactions are numbered by the PostgreSQL cluster. Another cluster (or a copy, or one set back in time) begins anew somewhere, and what
-    is written there belongs to the next epoch.
+    Transactions are numbered by the PostgreSQL cluster. Another cluster (or a copy, or one restored to an earlier time) starts with
+    other numbers, so its events belong to the next epoch.
     """
 
     epoch: int
@@ -40,7 +40,7 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, given: str) -> "Position":
-        """What `str` gives, or that without the epoch, of the first one. ValueError for anything else."""
+        """Parse the result of `str`, or one without the epoch, which means the first. Raises ValueError for anything else."""
         parts = given.split("-")
         if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
             raise ValueError("an event id looks like 1-1234-56")
@@ -54,14 +54,14 @@ BEGINNING = Position(1, 0, 0)
 
 
 class StoredEvent(NamedTuple):
-    """An event, and where it stands in the stream."""
+    """An event with its position in the stream."""
 
     position: Position
     event: Event
 
 
 async def append(connection: AsyncConnection, new: Sequence[Event]) -> None:
-    """Write events in the present transaction."""
+    """Write events in the current transaction."""
     await bulk.append(connection, *prepare_added(new))
 
 
@@ -76,7 +76,7 @@ def _json(value: dict[str, Any] | None) -> str | None:
 
 _POSITION = "epoch, CAST(CAST(txid AS text) AS bigint) AS txid, seq"
 _COLUMNS = f"{_POSITION}, at_us, actor, action, subject_kind, subject, before, after"
-# Whoever wrote in an earlier epoch has ended; in this one, whoever is older than the oldest open transaction.
+# Transactions of an earlier epoch have ended; in this epoch, transactions older than the oldest open one have.
 _SETTLED = """(epoch < (SELECT max(number) FROM event_epochs) OR txid < pg_snapshot_xmin(pg_current_snapshot()))"""
 _GIVEN_TXID = "CAST(CAST(:txid AS text) AS xid8)"
 _AFTER = f"""
@@ -94,7 +94,7 @@ def _values(position: Position) -> dict[str, Any]:
 
 
 async def after(connection: AsyncConnection, position: Position, limit: int = 500, subject: str | None = None) -> list[StoredEvent]:
-    """The next events behind `position`. Rows of transactions younger than the oldest open one wait for the next call."""
+    """The next events behind `position`. Rows of transactions younger than the oldest open one are left for the next call."""
     values = _values(position) | {"limit": limit}
     if subject is None:
         return [_stored(row) for row in await connection.execute(_AFTER_ALL, values)]
@@ -108,7 +108,7 @@ async def newest(connection: AsyncConnection) -> Position:
 
 
 async def is_known(connection: AsyncConnection, position: Position) -> bool:
-    """Can this database go on behind `position`? Not if it is of a future, or of a database, that this one never saw."""
+    """True if this database can continue behind `position`; False if it comes from a later state or from another database."""
     return position <= BEGINNING or bool((await connection.execute(_KNOWN, _values(position))).scalar_one())
 
 
@@ -120,22 +120,22 @@ _NEW_EPOCH = text("INSERT INTO event_epochs (number, cluster) VALUES (:number, :
 
 
 async def begin_epoch(connection: AsyncConnection) -> None:
-    """Number the events of this cluster as later than what came here from another one. Call it before anything is written after a start."""
+    """Number the events of this cluster after those from another cluster. Must be called on start, before anything is written."""
     cluster = (await connection.execute(_CLUSTER)).scalar_one()
     last = (await connection.execute(_EPOCH)).one_or_none()
     if last is not None and last.cluster == cluster:
         return
-    await connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))  # so that every writer of the last one has ended
+    await connection.execute(text("LOCK TABLE events IN ACCESS EXCLUSIVE MODE"))  # waits for all writers of the last epoch
     last = (await connection.execute(_EPOCH)).one_or_none()
     if last is not None and last.cluster == cluster:
         return  # another process was faster
-    number = 2 if last is None else last.number + 1  # of the first one is what was written before there were epochs
+    number = 2 if last is None else last.number + 1  # the first epoch holds the events from before there were epochs
     await connection.execute(_NEW_EPOCH, {"number": number, "cluster": cluster})
     await connection.execute(text(f"ALTER TABLE events ALTER COLUMN epoch SET DEFAULT {number:d}"))
 
 
 async def of_subject(connection: AsyncConnection, subject: str, limit: int, after_seq: int = 0) -> list[StoredEvent]:
-    """The history of one thing, oldest first."""
+    """The history of one subject, oldest first."""
     return [
         _stored(row)
         for row in await connection.execute(
@@ -146,20 +146,20 @@ async def of_subject(connection: AsyncConnection, subject: str, limit: int, afte
 
 
 class Sought(NamedTuple):
-    """What events must be to be found; None: anything. [since, until) in microseconds."""
+    """The filter for events; None: no condition. [since, until) in microseconds."""
 
     exactly: str | None = None  # the subject, the actor or the action
     actor: str | None = None
     action: str | None = None
     subject_kind: str | None = None
     subject: str | None = None
-    words: str | None = None  # part of any of these, of a name, or of what was before or after
+    words: str | None = None  # part of any of these, of a name, or of the state before or after
     since_us: int | None = None
     until_us: int | None = None
 
 
 async def newest_first(connection: AsyncConnection, limit: int, before_seq: int | None, sought: Sought) -> list[StoredEvent]:
-    """The audit log."""
+    """The audit log, newest first."""
     query = select(text(_COLUMNS)).select_from(events).order_by(events.c.seq.desc()).limit(limit)
     if before_seq is not None:
         query = query.where(events.c.seq < before_seq)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts have to do now: live transfers, the rates that are booked on them, applied by their agents, and measured."""
+"""The current load of hosts: live transfers, and their booked, applied and measured rates."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
 
-# A rate that was reported longer ago is nobody's rate now.
+# An older report does not count as a current rate.
 _FRESH_US = 10 * US_PER_S
 
 
 class HostLoad(NamedTuple):
-    """Rates in bit/s, of what the host sends, but for `receiving_bps`."""
+    """Rates in bit/s, of the host as a sender, except `receiving_bps`."""
 
     transfers: int = 0
     booked_bps: int = 0
@@ -44,6 +44,6 @@ _LOADS = text("""
 
 
 async def of(connection: AsyncConnection, now_us: int, host: str | None = None) -> dict[str, HostLoad]:
-    """host -> its load, of all hosts with live transfers, or of one."""
+    """host -> its load, for all hosts with live transfers, or for one host."""
     rows = await connection.execute(_LOADS, {"now": now_us, "fresh": now_us - _FRESH_US, "host": host})
     return {row[0]: HostLoad(*row[1:]) for row in rows}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with an agent, their assignments' revisions, and the agents' reports."""
+"""Hosts with an agent, the revisions of their assignments, and the state that agents report."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -40,13 +40,13 @@ def _host(row: Row[Any]) -> Host:
 
 
 async def get(connection: AsyncConnection, name: str) -> Host | None:
-    """The host; None where there is none."""
+    """The host, or None."""
     row = (await connection.execute(select(hosts).where(hosts.c.name == name))).one_or_none()
     return None if row is None else _host(row)
 
 
 async def get_many(connection: AsyncConnection, names: Iterable[str] | None = None) -> dict[str, Host]:
-    """Hosts by name: those named, or all."""
+    """Hosts by name: the named ones, or all."""
     query = select(hosts).order_by(hosts.c.name)
     if names is not None:
         query = query.where(hosts.c.name == func.any(list(names)))
@@ -54,13 +54,13 @@ async def get_many(connection: AsyncConnection, names: Iterable[str] | None = No
 
 
 async def get_revisions(connection: AsyncConnection, names: Iterable[str]) -> dict[str, int]:
-    """Of the assignments of those hosts that there are."""
+    """The revision of the assignments of each existing host."""
     rows = await connection.execute(select(hosts.c.name, hosts.c.revision).where(hosts.c.name.in_(list(names))))
     return {row.name: row.revision for row in rows}
 
 
 async def put(connection: AsyncConnection, host: Host) -> None:
-    """A new host, or one that enrols again (its assignments' revision goes on)."""
+    """Store a new host, or one that enrols again (the revision of its assignments continues)."""
     values = {name: getattr(host, name) for name in Host.__slots__} | {"capabilities": host.capabilities.document}
     await connection.execute(delete(hosts).where(hosts.c.name == host.name))
     await connection.execute(insert(hosts).values(**values))
@@ -77,14 +77,14 @@ _BUMP = text("""
 
 
 async def bump(connection: AsyncConnection, names: Iterable[str]) -> None:
-    """The assignments of these hosts changed."""
+    """Increase the revision of these hosts' assignments."""
     await connection.execute(_BUMP, {"names": sorted(names)})
 
 
 async def mark_seen(connection: AsyncConnection, name: str, now_us: int, **values: Any) -> int | None:
-    """Note a sign of life, and whatever the agent says of itself; returns the revision of its assignments, None for an unknown host.
+    """Store a sign of life and the values that the agent reports; returns the revision of its assignments, None for an unknown host.
 
-    A sign of life takes back a goodbye, unless it is one.
+    A sign of life clears an earlier goodbye, unless it is one itself.
     """
     said = {"last_seen_us": now_us, "goodbye_us": None, **values}
     statement = update(hosts).where(hosts.c.name == name).values(**said).returning(hosts.c.revision)
@@ -93,26 +93,26 @@ async def mark_seen(connection: AsyncConnection, name: str, now_us: int, **value
 
 
 async def mark_complete(connection: AsyncConnection, name: str, now_us: int) -> None:
-    """Its agent has told all that it had to tell by then, and that is taken."""
+    """Store that all reports of the agent up to `now_us` have been received and processed."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(said_all_us=now_us))
 
 
 async def mark_fetched(connection: AsyncConnection, name: str, revision: int) -> None:
-    """Its agent is being given its assignments of this revision."""
+    """Store that the agent is about to receive its assignments of this revision."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(fetched_revision=revision))
 
 
 async def find_drained(connection: AsyncConnection) -> frozenset[str]:
-    """Hosts that take nothing new."""
+    """Names of the hosts that take no new transfers."""
     return frozenset((await connection.execute(select(hosts.c.name).where(hosts.c.drained))).scalars())
 
 
 async def get_capabilities(connection: AsyncConnection) -> dict[str, Capabilities]:
-    """What each host's agent says it can do."""
+    """The capabilities that each host's agent reports."""
     rows = await connection.execute(select(hosts.c.name, hosts.c.capabilities))
     return {row.name: Capabilities.parse(row.capabilities) for row in rows}
 
 
 async def set_drained(connection: AsyncConnection, name: str, drained: bool) -> None:
-    """Let a host take nothing new, or take it again."""
+    """Set whether a host takes no new transfers."""
     await connection.execute(update(hosts).where(hosts.c.name == name).values(drained=drained))

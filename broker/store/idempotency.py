@@ -13,7 +13,7 @@ from broker.store.tables import idempotency_keys
 
 
 class Key(NamedTuple):
-    """`owner` is who asks (keys of different callers never meet), `body_hash` tells a repetition from a misuse."""
+    """`owner` is the caller (keys of different callers never collide), `body_hash` distinguishes a repetition from a misuse."""
 
     owner: str
     key: str
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What was answered to a key's first use, and to which body."""
+    """The answer to a key's first use, and the hash of that request's body."""
 
     body_hash: bytes
     answer: Any
@@ -41,9 +41,9 @@ _GIVE_BACK = text("""
 
 
 async def claim(connection: AsyncConnection, keys: Sequence[Key], now_us: int) -> dict[tuple[str, str], Known]:
-    """Claim the keys that are new; return those that were used before, with what was answered.
+    """Claim new keys; returns those that were used before, with their answers.
 
-    A key that another desk is deciding on at this moment makes us wait for its transaction. In key order, so that nobody waits in a ring.
+    If another desk is deciding on a key, this waits for its transaction. Keys are claimed in order, so that desks cannot deadlock.
     """
     rows = sorted({(key.owner, key.key): (*key, now_us) for key in keys}.values())
     taken = await bulk.insert(
@@ -62,7 +62,7 @@ async def claim(connection: AsyncConnection, keys: Sequence[Key], now_us: int) -
 
 
 async def remember(connection: AsyncConnection, answers: Sequence[tuple[Key, Any]]) -> None:
-    """Keep the answers of keys that this transaction has claimed."""
+    """Store the answers of keys that this transaction has claimed."""
     if answers:
         parameters = {
             "owners": [key.owner for key, _ in answers],
@@ -73,6 +73,6 @@ async def remember(connection: AsyncConnection, answers: Sequence[tuple[Key, Any
 
 
 async def give_back(connection: AsyncConnection, keys: Sequence[Key]) -> None:
-    """Of keys that this transaction has claimed, those that it decides nothing on after all."""
+    """Release keys that this transaction has claimed but does not decide on."""
     if keys:
         await connection.execute(_GIVE_BACK, {"owners": [key.owner for key in keys], "keys": [key.key for key in keys]})

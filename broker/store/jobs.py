@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs: long work as rows. Everything that matters is here; a message in Redis says only "look".
+"""Jobs: long-running work as rows. All state is in these rows; a message in Redis only tells workers to look.
 
-A worker that runs a job holds it by (id, attempts): whoever was given up meanwhile, and comes back to life, finds another number of
-attempts and can neither report nor finish any more.
+A worker holds its job by (id, attempts): a worker that was given up and resumes later finds another number of attempts, and can no
+longer report or finish.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 class JobState(StrEnum):
-    """The life of a job."""
+    """The state of a job in its life cycle."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 ENDED = frozenset({JobState.DONE, JobState.FAILED, JobState.CANCELED})
-WORKER = "worker"  # who did it, where no token did
+WORKER = "worker"  # the actor of events without a token
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Job:
 
 _COLUMNS = tuple(field.name for field in fields(Job))
 _SELECT = select(*(jobs.c[name] for name in _COLUMNS))
-# Lists show neither results nor the networks that came with requests: a page of a thousand would be gigabytes.
+# Lists omit results and the networks of requests: a page of a thousand would be gigabytes.
 _BRIEF = select(
     *(
         literal_column("request - 'network'", JSONB).label("request")
@@ -92,7 +92,7 @@ def _job(row: Row[Any]) -> Job:
 async def add(
     connection: AsyncConnection, job_id: str, kind: Kind, request: Json, owner: str, now_us: int, *, urgent: bool = False
 ) -> Job:
-    """Queue a job. What is urgent is taken before all that is not."""
+    """Queue a job. Urgent jobs are taken before all others."""
     values = {"id": job_id, "kind": str(kind), "state": "QUEUED", "request": request, "owner": owner, "created_us": now_us}
     values["urgent"] = urgent
     row = (await connection.execute(insert(jobs).values(**values).returning(*(jobs.c[name] for name in _COLUMNS)))).one()
@@ -102,7 +102,7 @@ async def add(
 
 
 async def get(connection: AsyncConnection, job_id: str, kind: Kind | None = None) -> Job | None:
-    """The job, of this kind where one is given; None where there is none."""
+    """The job, of this kind if one is given, or None."""
     query = _SELECT.where(jobs.c.id == job_id)
     if kind is not None:
         query = query.where(jobs.c.kind == str(kind))
@@ -113,7 +113,7 @@ async def get(connection: AsyncConnection, job_id: str, kind: Kind | None = None
 async def list_page(
     connection: AsyncConnection, kind: Kind, states: Sequence[str], limit: int, after: tuple[int, str] | None
 ) -> list[Job]:
-    """Newest first, without results; `after` is (created_us, id) of the last row of the page before."""
+    """Newest first, without results; `after` is (created_us, id) of the last row of the previous page."""
     conditions = [jobs.c.kind == str(kind)]
     if states:
         conditions.append(jobs.c.state.in_(states))
@@ -127,23 +127,23 @@ _QUEUEING = text("SELECT pg_advisory_xact_lock(hashtext('broker.jobs.queue'))")
 
 
 async def lock_queue(connection: AsyncConnection) -> None:
-    """Until the transaction ends nobody else adds a job: two at once would both find the last place free."""
+    """Prevent other callers from adding jobs until the transaction ends: two at once would both find the last place free."""
     await connection.execute(_QUEUEING)
 
 
 async def count_waiting(connection: AsyncConnection, *, urgent: bool) -> int:
-    """How many are queued, of those that are urgent or of the others: neither takes the places of the other."""
+    """The number of queued jobs that are urgent, or that are not: the two do not share places."""
     query = select(func.count()).where(jobs.c.state == "QUEUED", jobs.c.urgent == urgent)
     return int((await connection.execute(query)).scalar_one())
 
 
 async def count_open(connection: AsyncConnection) -> dict[str, int]:
-    """How many wait or run, of each token that has any."""
+    """The number of waiting or running jobs of each token that has any."""
     query = select(jobs.c.owner, func.count()).where(jobs.c.state.in_([JobState.QUEUED, JobState.RUNNING])).group_by(jobs.c.owner)
     return {row[0]: row[1] for row in await connection.execute(query)}
 
 
-# -- what workers do ----------------------------------------------------------------------------------------------------------
+# -- workers -------------------------------------------------------------------------------------------------------------------
 
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext('broker.jobs.claim'))")
 _CLAIM = text(f"""
@@ -155,8 +155,8 @@ _CLAIM = text(f"""
 
 
 async def claim(connection: AsyncConnection, now_us: int, slots: int) -> Job | None:
-    """Take the oldest job that waits, of an operator before all others, unless `slots` are running already, on all workers together."""
-    await connection.execute(_ONE_AT_A_TIME)  # two that claimed at once would both count one running too few
+    """Take the oldest queued job, urgent ones first, unless `slots` jobs are already running on all workers together."""
+    await connection.execute(_ONE_AT_A_TIME)  # two concurrent claims would both count one running job too few
     row = (await connection.execute(_CLAIM, {"now": now_us, "slots": slots})).one_or_none()
     if row is None:
         return None
@@ -166,7 +166,7 @@ async def claim(connection: AsyncConnection, now_us: int, slots: int) -> Job | N
 
 
 class JobLost(Exception):
-    """The job is not this worker's any more: it was given up, or somebody cancelled it while it ended."""
+    """The worker no longer holds the job: it was given up, or cancelled while it ended."""
 
 
 _MINE = "id = :id AND attempts = :attempts AND state = 'RUNNING'"
@@ -189,7 +189,7 @@ def _mine(job: Job) -> Json:
 
 
 async def beat(connection: AsyncConnection, job: Job, now_us: int, progress: float, stage: str) -> bool:
-    """The job is being worked on; True: somebody wants it to stop. Raises JobLost."""
+    """Store a heartbeat and progress; returns True if the job is to be cancelled. Raises JobLost."""
     values = {**_mine(job), "now": now_us, "progress": progress, "stage": stage}
     row = (await connection.execute(_BEAT, values)).one_or_none()
     if row is None:
@@ -200,7 +200,7 @@ async def beat(connection: AsyncConnection, job: Job, now_us: int, progress: flo
 async def finish(
     connection: AsyncConnection, job: Job, now_us: int, state: JobState, *, result: Json | None = None, error: Json | None = None
 ) -> None:
-    """End a job. Raises JobLost, also where it was done but cancelled meanwhile: then nothing of it shall be written."""
+    """End a job. Raises JobLost, also if it is done but was cancelled meanwhile: then the caller must not write any of its results."""
     values = {**_mine(job), "now": now_us, "state": str(state), "result": _text(result), "error": _text(error)}
     row = (await connection.execute(_FINISH, values)).one_or_none()
     if row is None:
@@ -209,7 +209,7 @@ async def finish(
 
 
 async def give_back(connection: AsyncConnection, job: Job, now_us: int, why: str, *, forgiven: bool) -> None:
-    """Queue a running job again. `forgiven`: it was not its fault, the attempt does not count."""
+    """Queue a running job again. `forgiven`: the attempt does not count, because the job did not cause it."""
     row = (await connection.execute(_GIVE_BACK, {**_mine(job), "why": why, "forgiven": int(forgiven)})).one_or_none()
     if row is not None:
         await _note(connection, _job(row), "job.queued", WORKER, now_us, {"state": "RUNNING"})
@@ -222,7 +222,7 @@ _STALE = text("""
 async def revive(
     connection: AsyncConnection, now_us: int, lost_us: int, max_attempts: int, error: Callable[[Job], Json]
 ) -> list[str]:
-    """Queue those again whose worker has fallen silent; after `max_attempts` they have failed, with `error`. Returns their ids."""
+    """Queue jobs again whose worker has fallen silent; after `max_attempts` they fail with `error`. Returns their ids."""
     ids = list((await connection.execute(_STALE, {"before": now_us - lost_us})).scalars())
     for job_id in ids:
         job = await get(connection, job_id)
@@ -236,7 +236,7 @@ async def revive(
     return ids
 
 
-# -- what people do -----------------------------------------------------------------------------------------------------------
+# -- people --------------------------------------------------------------------------------------------------------------------
 
 _CANCEL = text(f"""
     UPDATE jobs SET cancel = true, revision = revision + 1,
@@ -248,7 +248,7 @@ _APPLIED = text("""
 
 
 async def cancel(connection: AsyncConnection, job_id: str, now_us: int, actor: str) -> None:
-    """One that waits is cancelled at once, one that runs as soon as its worker sees it. No-op when it has ended."""
+    """Cancel a queued job at once, a running one as soon as its worker notices. No-op if it has ended."""
     row = (await connection.execute(_CANCEL, {"id": job_id, "now": now_us})).one_or_none()
     if row is None:
         return
@@ -258,7 +258,7 @@ async def cancel(connection: AsyncConnection, job_id: str, now_us: int, actor: s
 
 
 async def mark_applied(connection: AsyncConnection, job_id: str, now_us: int, actor: str, members: Json) -> None:
-    """A result was put into effect: set `members` of it."""
+    """Store that a result was applied: set `members` of the result."""
     await connection.execute(_APPLIED, {"id": job_id, "applied": _text(members)})
     await events.append(
         connection, [Event(now_us, actor, "job.applied", "job", job_id, None, {"kind": str(Kind.PLAN), "state": "DONE"})]

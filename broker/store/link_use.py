@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who uses a link and when, and how much of it was measured: for plots."""
+"""The bookings of a link by transfer, and the rates measured on it: for plots."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _ROWS = text("""
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Ledger rows of one link that touch a range of time, those of one transfer together: transfer i has rows starts[i] to starts[i + 1]."""
+    """Ledger rows of one link in a time range, grouped by transfer: transfer i has rows starts[i] to starts[i + 1] (excluded)."""
 
     ids: list[str]
     starts: list[int]
@@ -29,7 +29,7 @@ class Rows:
 
 
 async def rows(connection: AsyncConnection, link_id: str, begin_us: int, end_us: int) -> Rows:
-    """Every booking of a link that touches [begin, end), by transfer."""
+    """All ledger rows of a link that touch [begin, end), by transfer."""
     found = (await connection.execute(_ROWS, {"link": link_id, "begin": begin_us, "end": end_us})).all()
     ids: list[str] = []
     starts: list[int] = []
@@ -42,7 +42,7 @@ async def rows(connection: AsyncConnection, link_id: str, begin_us: int, end_us:
 
 
 class Named(NamedTuple):
-    """What people know a transfer by."""
+    """The fields by which people recognise a transfer."""
 
     id: str
     label: str | None
@@ -53,12 +53,12 @@ class Named(NamedTuple):
 
 
 async def read_names(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, Named]:
-    """What transfers are called, by id."""
+    """These fields of transfers, by id."""
     query = select(*(transfers.c[name] for name in Named._fields)).where(transfers.c.id == func.any(list(ids)))
     return {row.id: Named(*row) for row in await connection.execute(query)}
 
 
-# Each sender's mean rate in each span, added up over the transfers. (A transfer that left the link for another path is still counted.)
+# Each sender's mean rate in each span, summed over the transfers. (A transfer that left the link for another path still counts.)
 _MEASURED = text("""
     SELECT span, CAST(LEAST(sum(rate), 9223372036854775807) AS bigint) FROM (
         SELECT (r.at_us - :begin) / :span AS span, avg(r.rate_bps) AS rate
@@ -71,7 +71,7 @@ _MEASURED = text("""
 async def read_measured(
     connection: AsyncConnection, ids: Sequence[str], begin_us: int, span_us: int, number: int
 ) -> list[int | None]:
-    """What the senders of these transfers measured together, in each of `number` spans; None where nobody said anything."""
+    """The total bit/s measured by the senders of these transfers, in each of `number` spans; None without a report."""
     values = {"ids": list(ids), "begin": begin_us, "end": begin_us + span_us * number, "span": span_us}
     rates: list[int | None] = [None] * number
     for span, rate in await connection.execute(_MEASURED, values):

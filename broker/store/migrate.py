@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bring the database to the newest schema. Several processes may try at once: an advisory lock lets one after the other."""
+"""Upgrade the database to the newest schema. An advisory lock serialises several processes that try at once."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ import migrations
 from broker.store.session import driver_url
 from broker.store.tables import TransactionId, metadata
 
-_LOCK = 7_238_461_905  # any number that is ours: key of the advisory lock
-# Migrations wait this long for a table lock and then fail, rather than queue up behind a long reader and block everybody else.
+_LOCK = 7_238_461_905  # any number that no other program uses: key of the advisory lock
+# Migrations wait this long for a table lock and then fail, instead of queueing behind a long reader and blocking all others.
 _LOCK_TIMEOUT = "10s"
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
-    """Bring the schema to `revision`. Several processes at once take turns."""
+    """Bring the schema to `revision`. Concurrent processes take turns."""
     engine = create_engine(driver_url(database_url))
     try:
         with engine.connect() as connection:
@@ -34,8 +34,8 @@ def upgrade(database_url: str, revision: str = "head") -> None:
 
 
 def find_drift(database_url: str) -> list[object]:
-    """What autogenerate would still change: empty when the migrations and `tables` say the same."""
-    ischema_names["xid8"] = TransactionId  # which SQLAlchemy does not know, and would not compare
+    """The differences that autogenerate finds: empty if the migrations match `tables`."""
+    ischema_names["xid8"] = TransactionId  # SQLAlchemy does not know this type, and would not compare it
     engine = create_engine(driver_url(database_url))
     try:
         with engine.connect() as connection:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people call the things that ids stand for: the label of a transfer, the name of a token."""
+"""Names for ids: the label of a transfer, the name of a token."""
 
 from collections.abc import Iterable
 
@@ -13,5 +13,5 @@ _NAMES = text("""
 
 
 async def of(connection: AsyncConnection, ids: Iterable[str]) -> dict[str, str]:
-    """id -> name, of those that have one."""
+    """id -> name, for ids that have one."""
     return {row.id: row.name for row in await connection.execute(_NAMES, {"ids": sorted(set(ids))})}

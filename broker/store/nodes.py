@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes as people see them: a name, and a place on the map. Links name nodes whether or not anything is known of them here."""
+"""Names and map positions of nodes. Links may refer to nodes that have no row here."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -25,17 +25,17 @@ _COLUMNS = tuple(field.name for field in fields(Node))
 
 
 async def read_all(connection: AsyncConnection) -> dict[str, Node]:
-    """What is known of nodes, by id."""
+    """All stored nodes, by id."""
     rows = await connection.execute(select(*(nodes.c[name] for name in _COLUMNS)).order_by(nodes.c.id))
     return {row.id: Node(*row) for row in rows}
 
 
 async def put(connection: AsyncConnection, given: Sequence[Node]) -> None:
-    """Nodes as they shall be from now on, new ones and known ones."""
+    """Insert or update nodes to the given state."""
     await forget(connection, [node.id for node in given])
     await bulk.append(connection, nodes, _COLUMNS, [[getattr(node, name) for name in _COLUMNS] for node in given])
 
 
 async def forget(connection: AsyncConnection, ids: Iterable[str]) -> None:
-    """Delete rows of nodes."""
+    """Delete the rows of nodes."""
     await connection.execute(delete(nodes).where(nodes.c.id == func.any(list(ids))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts for the overview. Each is answered from an index over what is live or recent, however long the history is."""
+"""Counts for the overview. Each uses an index over live or recent rows, so its cost does not grow with the history."""
 
 from typing import NamedTuple
 
@@ -14,12 +14,12 @@ _STATES = text("""
 
 
 async def count_by_state(connection: AsyncConnection, since_us: int) -> dict[str, int]:
-    """Live transfers, and those that ended since, by state."""
+    """The number of live transfers, and of those that ended since `since_us`, by state."""
     return {row.state: row.number for row in await connection.execute(_STATES, {"since": since_us})}
 
 
 class Hour(NamedTuple):
-    """How many requests were admitted and refused in one hour."""
+    """The number of requests admitted and refused in one hour."""
 
     begin_us: int
     admitted: int
@@ -44,7 +44,7 @@ async def read_decisions(connection: AsyncConnection, since_us: int, span_us: in
 
 
 class Agents(NamedTuple):
-    """How many agents are up, late and down."""
+    """The number of agents that are up, late and down."""
 
     up: int
     late: int
@@ -58,5 +58,5 @@ _AGENTS = text("""
 
 
 async def count_agents(connection: AsyncConnection, late_us: int, lost_us: int) -> Agents:
-    """`late`: not heard of since `late_us`; `down`: not since `lost_us`, which lies before it, or stopped."""
+    """`late`: not heard of since `late_us`; `down`: not since the earlier `lost_us`, or stopped."""
     return Agents(*(await connection.execute(_AGENTS, {"late": late_us, "lost": lost_us})).one())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Are promises being kept? One definition, as SQL, for the overview, for lists and for single transfers (docs/operator.md has it in words).
+"""Status of promises: one definition, in SQL, for the overview, for lists and for single transfers (in words: docs/operator.md).
 
-What was promised is `promised_us`: the finish that was first answered, or agreed since.
+A promise is `promised_us`: the finish in the first answer, or one agreed later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,18 +12,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.units import US_PER_S
 
-# Agents begin within a second; whoever has not begun so long after its time is waited for.
+# Agents begin within a second; a transfer that has not begun this long after its time counts as not begun.
 _LATE_US = 10 * US_PER_S
-# A host that is down endangers what is to begin within this.
+# A host that is down endangers transfers that are to begin within this time.
 _SOON_US = 3600 * US_PER_S
 
-# What of the plan lies behind the newest report carries so many bytes.
+# The bytes that the plan carries after the newest report.
 _STILL_BOOKED = """
     (SELECT COALESCE(sum(CAST(s ->> 2 AS float8) * (CAST(s ->> 1 AS bigint) - GREATEST(CAST(s ->> 0 AS bigint), t.updated_us))), 0) / 8e6
      FROM jsonb_array_elements(t.segments) AS s WHERE CAST(s ->> 1 AS bigint) > t.updated_us)"""
 
-# Nothing is promised of what is held, paused or was taken back, nor of a hold that ran out: then there is no row. `reserve` is by the clock:
-# whoever has to note its end may come a second later.
+# Held, paused and cancelled transfers, and expired holds, have no promise and no row here. `reserve` is judged by the clock: the
+# process that notes its end may do so a second later.
 _PROMISE = f"""
     CASE
     WHEN t.state = 'FINISHED' THEN
@@ -58,25 +58,25 @@ STATUS = {
 
 
 class Now(NamedTuple):
-    """What the definition needs to know: the time, and the hosts whose agents are silent."""
+    """Input of the definition: the time, and the hosts whose agents are silent."""
 
     now_us: int
     down: Sequence[str]
 
     def values(self) -> dict[str, object]:
-        """Parameters of the statements here."""
+        """Parameters of the statements in this module."""
         return {"now": self.now_us, "soon": self.now_us + _SOON_US, "late": self.now_us - _LATE_US, "down": list(self.down)}
 
 
 async def look(connection: AsyncConnection, now_us: int, silence_us: int) -> Now:
-    """`silence_us`: how long an agent may be silent before it counts as down."""
+    """Read the hosts that are down. `silence_us`: how long an agent may be silent before it counts as down."""
     down = "SELECT name FROM hosts WHERE last_seen_us IS NULL OR last_seen_us <= :since OR goodbye_us IS NOT NULL"
     rows = await connection.execute(text(down), {"since": now_us - silence_us})
     return Now(now_us, list(rows.scalars()))
 
 
 class Standing(NamedTuple):
-    """How many promises: of live transfers, and of those that ended since a time."""
+    """Numbers of promises: of live transfers, and of those that ended since a given time."""
 
     live: dict[str, int]
     ended: dict[str, int]
@@ -91,7 +91,7 @@ _COUNT = text(f"""
 
 
 async def count(connection: AsyncConnection, now: Now, since_us: int) -> Standing:
-    """How many promises are kept, at risk and broken: of live transfers, and of those that ended since `since_us`."""
+    """The number of promises kept, at risk and broken: of live transfers, and of those that ended since `since_us`."""
     standing = Standing({KEPT: 0, AT_RISK: 0, BROKEN: 0}, {KEPT: 0, BROKEN: 0})
     for row in await connection.execute(_COUNT, {**now.values(), "since": since_us}):
         counts: dict[str, int] = getattr(standing, row.which)
@@ -130,11 +130,11 @@ _OF = text(f"SELECT id, {_PROMISE} AS why FROM transfers t WHERE id = ANY(:ids) 
 
 
 async def of(connection: AsyncConnection, ids: Iterable[str], now: Now) -> dict[str, str]:
-    """Id -> why its promise stands as it does (a key of STATUS); without those of which nothing is promised."""
+    """Id -> reason for the status of its promise (a key of STATUS); transfers without a promise are left out."""
     return {row.id: row.why for row in await connection.execute(_OF, {**now.values(), "ids": list(ids)})}
 
 
 def condition(wanted: Sequence[str]) -> TextClause:
-    """For lists: the transfer (as `transfers`) stands like one of `wanted`; needs the parameters of `Now.values`."""
+    """A condition for lists: the promise of `transfers` has one of the `wanted` statuses; needs the parameters of `Now.values`."""
     whys = ", ".join(f"'{why}'" for why, status in STATUS.items() if status in wanted)
     return text(f"transfers.id IN (SELECT t.id FROM transfers t WHERE {_PROMISED} AND {_PROMISE} IN ({whys}))")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which transfers wait, and might finish earlier, now that something is free again."""
+"""Waiting transfers that might finish earlier after capacity was freed."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from broker.core.request import NO_OPTIONS
 
-# Waiting: not begun, or (:begun) begun and with something still ahead. Whoever finishes as early as its own limits allow, whatever is
-# free, is left out.
+# Waiting: not begun, or (with :begun) begun but not complete. Transfers that already finish as early as their own limits allow are
+# excluded.
 _WAITING = """
     (state = 'RESERVED' AND start_us > :after OR :begun AND state IN ('RESERVED', 'ACTIVE') AND finish_us > :after)
     AND NOT paused AND unheard_us IS NULL AND planner = ANY(:planners)
@@ -32,7 +32,7 @@ _NEXT = text(f"""
 
 
 class Ends(NamedTuple):
-    """Between these, something waits that may take the `paths` shortest paths."""
+    """A pair of hosts with waiting transfers that may take the `paths` shortest paths."""
 
     source: str
     destination: str
@@ -40,7 +40,7 @@ class Ends(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in the order in which transfers are pulled forward: best effort last, else by priority, then by age."""
+    """A position in the order in which transfers are pulled forward: best effort last, otherwise by priority, then by age."""
 
     best_effort: bool
     rank: int  # the negative priority
@@ -52,7 +52,7 @@ FIRST = Place(False, -(2**31), -(2**63), "")
 
 
 async def find_ends(connection: AsyncConnection, planners: Collection[str], after_us: int, *, begun: bool) -> list[Ends]:
-    """Between which ends something waits that could begin after `after_us`."""
+    """The pairs of hosts with waiting transfers that could begin after `after_us`."""
     values = {"planners": sorted(planners), "after": after_us, "begun": begun, "paths": NO_OPTIONS.paths}
     return [Ends(*row) for row in await connection.execute(_ENDS, values)]
 
@@ -68,7 +68,7 @@ async def find_candidates(
     *,
     begun: bool,
 ) -> list[Place]:
-    """At most `limit` transfers that wait between these ends, or for a path of their own over one of `links`: the next ones after `place`."""
+    """At most `limit` transfers behind `place` that wait between these hosts, or have a fixed path over one of `links`."""
     values = {
         "planners": sorted(planners),
         "after": after_us,

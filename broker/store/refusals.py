@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that were refused, counted: a refusal leaves no transfer, and operators ask what is turned away and why."""
+"""Counts of refused requests: a refusal leaves no transfer, and operators need to see which requests are refused and why."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from broker.store.tables import refusals
 
 
 async def append(connection: AsyncConnection, now_us: int, counted: Mapping[tuple[str, str], int]) -> None:
-    """`counted`: (planner, reason) -> how many. One row each, so that no two transactions wait for each other."""
+    """`counted`: (planner, reason) -> number. One row each, so that no two transactions wait for each other."""
     if counted:
         rows = [(now_us, planner, reason, number) for (planner, reason), number in counted.items()]
         await bulk.append(connection, refusals, ("at_us", "planner", "reason", "number"), rows)
@@ -23,6 +23,6 @@ _BY_REASON = text("""
 
 
 async def count_by_reason(connection: AsyncConnection, hour_us: int, day_us: int) -> dict[str, tuple[int, int]]:
-    """Reason -> how many since `hour_us`, and since `day_us`, which lies before it. The most frequent first."""
+    """Reason -> (number since `hour_us`, number since the earlier `day_us`), the most frequent first."""
     rows = await connection.execute(_BY_REASON, {"hour": hour_us, "day": day_us})
     return {row.reason: (int(row.hour or 0), int(row.day)) for row in rows}

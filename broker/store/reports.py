@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents have reported of transfers: kept once each, by (transfer, host, sequence)."""
+"""The reports of agents on transfers, stored once each, by (transfer, host, sequence)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -39,7 +39,7 @@ def _from_row(row: Row[Any]) -> Report:
 
 
 async def insert(connection: AsyncConnection, new: Sequence[Report]) -> set[tuple[str, int]]:
-    """Keep reports; returns (transfer, sequence) of those that were not known yet."""
+    """Store reports; returns (transfer, sequence) of the new ones."""
     rows = [(*report[:-1], _json(report.detail)) for report in new]
     taken = await bulk.insert(connection, reports, Report._fields, rows, "ON CONFLICT DO NOTHING RETURNING transfer_id, sequence")
     return {(transfer_id, sequence) for transfer_id, sequence in taken}
@@ -53,7 +53,7 @@ _KNOWN = text("""
 
 
 async def find_known(connection: AsyncConnection, host: str, asked: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
-    """Which of these (transfer, sequence) the host has reported before."""
+    """Those of `asked` (transfer, sequence) that the host has reported before."""
     pairs = list(asked)
     values = {"ids": [transfer_id for transfer_id, _ in pairs], "sequences": [sequence for _, sequence in pairs], "host": host}
     return {(row.transfer_id, row.sequence) for row in await connection.execute(_KNOWN, values)}
@@ -69,24 +69,24 @@ _PROGRESS = text("""
 
 
 async def note_progress(connection: AsyncConnection, given: Iterable[Report], now_us: int) -> None:
-    """Write the progress of reports, at most one of each transfer, to the transfers' rows.
+    """Write the progress of reports, at most one per transfer, to the transfers' rows.
 
-    The receiver's count is what has arrived; the sender's serves while the receiver is silent. Progress never goes back. Only of a file is
-    it certain that no more than its volume can arrive.
+    The receiver's count is the arrived volume; the sender's count is used while the receiver is silent. Progress never decreases.
+    Only for a file is it certain that no more than its volume can arrive.
     """
-    for report in sorted(given, key=lambda one: one.transfer_id):  # the order in which everybody locks transfers
+    for report in sorted(given, key=lambda one: one.transfer_id):  # the order in which all transactions lock transfers
         values = {"bytes": report.bytes or 0, "rate": report.rate_bps, "host": report.host, "now": now_us, "id": report.transfer_id}
         await connection.execute(_PROGRESS, values)
 
 
 async def read_measured(connection: AsyncConnection, transfer_id: str, limit: int = 5000) -> list[Report]:
-    """The reports on one transfer in order of time."""
+    """The reports on one transfer, ordered by time."""
     query = select(reports).where(reports.c.transfer_id == transfer_id).order_by(reports.c.at_us, reports.c.sequence).limit(limit)
     return [_from_row(row) for row in await connection.execute(query)]
 
 
 class Reached(NamedTuple):
-    """Of one report of a sender: the rate that it measured, and the one that it applied (never 0)."""
+    """From one report of a sender: the measured rate and the applied rate (never 0)."""
 
     at_us: int
     rate_bps: int

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forgetting: rows of the past that nothing asks for any more. Versions and heads stay, so ledgers go on where they were."""
+"""Deletion of old rows that are no longer needed. Versions and heads stay, so ledgers continue."""
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-# Keys need to outlive every sensible retry, and no more.
+# Keys need to outlive every sensible retry, but not longer.
 _KEYS_US = 7 * 86_400 * 1_000_000
 
 _STATEMENTS = {
-    # Both signs of a booking go together: rows of ended transfers whose whole booking lies in the past.
+    # The rows of a booking and of its release are deleted together: only for ended transfers whose whole booking lies in the past.
     "ledger": """DELETE FROM ledger WHERE transfer_id IN (
         SELECT t.id FROM transfers t JOIN ledger g ON g.transfer_id = t.id
         WHERE t.state NOT IN ('HELD', 'RESERVED', 'ACTIVE') AND t.updated_us < :before
@@ -26,7 +26,7 @@ _STATEMENTS = {
 
 
 async def prune(connection: AsyncConnection, now_us: int, retention_us: int) -> dict[str, int]:
-    """Delete what is older than `retention_us`; returns how many rows of each table. Transfers themselves are kept."""
+    """Delete rows older than `retention_us`, old keys and expired sessions; returns the number per table. Transfers are kept."""
     values = {"before": now_us - retention_us, "keys_before": now_us - _KEYS_US, "now": now_us}
     gone = {}
     for table, statement in _STATEMENTS.items():

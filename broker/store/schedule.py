@@ -13,7 +13,7 @@ from broker.store.transfers import SELECT, Transfer, from_row
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Of the schedule: those booked on a link, from or to a host, of a project."""
+    """A filter of the schedule: transfers on a link, from or to a host, of a project."""
 
     link: str | None = None
     host: str | None = None
@@ -23,7 +23,7 @@ class Part:
 async def page(
     connection: AsyncConnection, begin_us: int, end_us: int, part: Part, limit: int, after: tuple[int, str] | None
 ) -> list[Transfer]:
-    """At most `limit` behind (start_us, id) `after`. Ended transfers count until they ended, whatever was booked for them beyond."""
+    """At most `limit` transfers behind `after` (start_us, id). Ended transfers count until their end, even if booked for longer."""
     t = transfers.c
     live = t.state.in_(sorted(LIVE))
     ended = t.state.not_in(sorted(LIVE))

@@ -14,16 +14,17 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-# No statement of the broker takes long; a lock that is held for seconds means that its holder hangs.
+# No statement of the broker takes long; a lock held for seconds means that its holder hangs.
 _SERVER_OPTIONS = "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=30s -c timezone=UTC"
 
-# What passes, whatever was asked: 08 connection, 40 serialisation and deadlock, 53 no resources, 57 cancelled or shut down, 55P03 a lock
-# was not to be had in time; 25P02 to 25P04 the server gave up a transaction that was idle or took too long, and 25006 it became a standby.
+# Temporary errors, independent of the statement: 08 connection, 40 serialisation and deadlock, 53 no resources, 57 cancelled or
+# shut down, 55P03 lock timeout; 25P02 to 25P04 the server ended a transaction that was idle or took too long, and 25006 it became a
+# standby.
 _PASSING = ("08", "25006", "25P", "40", "53", "55P03", "57")
 
 
 class DatabaseAway(Exception):
-    """PostgreSQL cannot be reached (now). Nothing was answered that was not committed; the caller may try again."""
+    """PostgreSQL cannot be reached at present. No answer was given that was not committed; the caller may try again."""
 
 
 class Taken(Exception):
@@ -77,9 +78,9 @@ class Database:
 
     @asynccontextmanager
     async def rehearsal(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that is rolled back however the block ends. Raises like `transaction`."""
+        """A transaction that is always rolled back. Raises like `transaction`."""
         try:
-            async with self.engine.connect() as connection:  # what is not committed is rolled back when it goes back to the pool
+            async with self.engine.connect() as connection:  # returning the connection to the pool rolls back uncommitted changes
                 yield connection
         except (DBAPIError, psycopg.Error) as error:
             raise _translated(error) from error
@@ -92,14 +93,14 @@ class Database:
 
 
 async def read_one_instant(connection: AsyncConnection) -> None:
-    """Let all that the transaction reads be of one instant, and let it write nothing. Must be its first statement."""
+    """Make the transaction read-only, with all reads from one snapshot. Must be its first statement."""
     await connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"))
 
 
 def _refuse_dead(connection: Any, record: Any, proxy: Any) -> None:  # noqa: ARG001
-    """A connection that nobody uses has nothing to say. One that has was ended by the server: take another, which costs no round trip to see.
+    """An idle connection has no data to read. If it has, the server ended it: use another one. This check costs no round trip.
 
-    Without it, the first transaction after PostgreSQL was restarted would fail, once for every connection in the pool.
+    Without it, the first transaction after a restart of PostgreSQL would fail, once for every connection in the pool.
     """
     driver: psycopg.AsyncConnection[Any] = connection.driver_connection
     if not driver.closed:
@@ -113,7 +114,7 @@ def _refuse_dead(connection: Any, record: Any, proxy: Any) -> None:  # noqa: ARG
 def _translated(error: DBAPIError | psycopg.Error) -> Exception:
     original = error.orig if isinstance(error, DBAPIError) else error
     sqlstate = str(getattr(original, "sqlstate", None) or "")
-    # By SQLSTATE first: psycopg's class of an error says less than its code (25P03 comes as an InternalError).
+    # By SQLSTATE first: psycopg's exception class is less precise than the code (25P03 comes as an InternalError).
     if sqlstate.startswith(_PASSING) or (isinstance(original, psycopg.OperationalError) and not sqlstate):
         return DatabaseAway(type(original).__name__)
     if isinstance(original, psycopg.InterfaceError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables. Times are bigint microseconds UTC (`_us`), rates bigint bit/s (`_bps`), volumes bigint bytes (`_bytes`).
 
-The ledger is append-only and is the truth about bookings; `links.version` is its head per link. `events` is at once the audit log, the
-history of each transfer and the source of `GET /v1/events`.
+The ledger is append-only and is the authoritative record of bookings; `links.version` is its head per link. `events` is the audit
+log, the history of each transfer and the source of `GET /v1/events`.
 """
 
 from sqlalchemy import (
@@ -168,7 +168,7 @@ transfers = Table(
         comment="its end was assumed, for nobody was heard: a late report corrects it",
     ),
 )
-# The live ones are few beside the history; every periodic job and every agent asks for them.
+# Live transfers are few compared with the history; every periodic job and every agent queries them.
 Index(
     "ix_transfers_live_after",
     transfers.c.after,
@@ -213,7 +213,7 @@ ledger = Table(
     Column("begin_us", BigInteger, nullable=False),
     Column("end_us", BigInteger, nullable=False),
     Column("delta_bps", BigInteger, nullable=False),
-    # A plan is valid only on the exact version it was computed on: whoever comes second breaks this key.
+    # A plan is valid only on the exact version it was computed on: the second of two concurrent writers violates this key.
     PrimaryKeyConstraint("link_id", "version"),
     CheckConstraint("begin_us < end_us", name="interval"),
     CheckConstraint("delta_bps <> 0", name="delta"),

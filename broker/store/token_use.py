@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much each token has booked: kept up with every transaction of the desk, so that admission need not count. `audit` proves it."""
+"""The amounts that each token has booked: updated in every desk transaction, so that admission need not count. `audit` checks them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from broker.core.allowance import NOTHING, Use
 from broker.store import bulk
 from broker.store.tables import token_use
 
-# In order of the owners: two desks that write several of them wait for each other in no ring.
+# Ordered by owner, so that two desks that write several owners cannot deadlock.
 ADD = """
     INSERT INTO token_use (owner, open, byte_us)
     SELECT owner, open, byte_us FROM unnest(%(owners)s::text[], %(opens)s::bigint[], %(byte_us)s::numeric[]) AS new(owner, open, byte_us)
@@ -20,7 +20,7 @@ ADD = """
 
 
 def parameters(changes: Mapping[str, Use]) -> dict[str, list[Any]]:
-    """Those of `ADD`."""
+    """The parameters of `ADD`."""
     owners = sorted(changes)
     return {
         "owners": owners,
@@ -30,7 +30,7 @@ def parameters(changes: Mapping[str, Use]) -> dict[str, list[Any]]:
 
 
 def from_rows(rows: Iterable[Sequence[Any]]) -> dict[str, Use]:
-    """Of what `ADD` returns."""
+    """The use per owner, from the rows that `ADD` returns."""
     return {owner: Use(count, int(byte_us)) for owner, count, byte_us in rows}
 
 
@@ -38,13 +38,13 @@ _READ = "SELECT owner, open, byte_us FROM token_use WHERE owner = ANY(%(owners)s
 
 
 async def read(connection: AsyncConnection, owners: Iterable[str]) -> dict[str, Use]:
-    """What these owners use; nothing of those without a row."""
+    """The use of these owners; owners without a row are left out."""
     wanted = list(owners)
     found = from_rows(await bulk.execute(connection, _READ, {"owners": wanted}))
     return {owner: found.get(owner, NOTHING) for owner in wanted}
 
 
 async def read_all(connection: AsyncConnection) -> dict[str, Use]:
-    """What every owner uses."""
+    """The use of every owner."""
     rows = await connection.execute(select(token_use))
     return {row.owner: Use(row.open, int(row.byte_us)) for row in rows}

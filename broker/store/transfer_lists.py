@@ -18,12 +18,12 @@ from broker.store.transfers import SELECT, Transfer, from_row
 
 _SEARCHED = ("label", "project", "source", "destination", "id")
 _LAST_TEXT = "\U0010ffff"
-_LABEL_LENGTH = 60  # a cursor carries so much of a label
+_LABEL_LENGTH = 60  # the length of the label prefix in a cursor
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What is shown: every given field must match; `search` looks into label, project, both ends and id."""
+    """The filter of a list: every given field must match; `search` looks in label, project, both hosts and id."""
 
     states: tuple[str, ...] = ()
     project: str | None = None
@@ -40,7 +40,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By what, and which way. Transfers without such a value come last, either way; equal ones in order of their ids."""
+    """The sort key and direction. Transfers without a value come last in either direction; equal ones are ordered by id."""
 
     by: str = "created"
     descending: bool = True
@@ -52,7 +52,7 @@ class Order:
 
     @property
     def key_type(self) -> type[int] | type[str]:
-        """The type of its values in a cursor."""
+        """The type of the key in a cursor."""
         return str if self.by in _TEXTS else int
 
 
@@ -80,7 +80,7 @@ _KEYS: dict[str, Callable[[bool], ColumnElement[Any]]] = {
 }
 SORTS = tuple(_KEYS)
 
-Place = tuple[int | str, str]  # key and id of the last row of the page before
+Place = tuple[int | str, str]  # key and id of the last row of the previous page
 
 
 async def page(
@@ -98,7 +98,7 @@ async def page(
 
 
 async def count(connection: AsyncConnection, wanted: Filter, now: Now) -> int:
-    """How many transfers match."""
+    """The number of matching transfers."""
     query = _matching(select(func.count()).select_from(transfers), wanted)
     return int((await connection.execute(query, _values(wanted, now))).scalar_one())
 

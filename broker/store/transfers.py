@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Transfer:
-    """A row of `transfers`: what was asked (`spec`), and what became of it. Its other fields, and those of the spec, are named as the columns.
+    """A row of `transfers`: the request (`spec`) and its outcome. The other fields, and those of the spec, are named like the columns.
 
     Mutable: the desk changes it and writes it back.
     """
@@ -56,19 +56,19 @@ class Transfer:
     revision: int
     created_us: int
     updated_us: int
-    source_told: bool = False  # its agent was handed it, and may act on it whether it is heard or not
+    source_told: bool = False  # its agent got the transfer, and may act on it even if it is no longer heard
     destination_told: bool = False
-    unheard_us: int | None = None  # since when its agents should have been heard of and were not; keeps what is booked
-    assumed: bool = False  # its end was assumed: a late report corrects it
+    unheard_us: int | None = None  # since when expected reports of its agents are missing; the booking is kept
+    assumed: bool = False  # the end was assumed: a late report corrects it
 
     @property
     def live(self) -> bool:
-        """Does it hold capacity?"""
+        """True if the transfer holds capacity."""
         return self.state in LIVE
 
     @property
     def use(self) -> Use:
-        """What it counts for the token that it was booked with."""
+        """The amounts that the transfer counts for the token that booked it."""
         if not self.live:
             return NOTHING
         return Use(1, 0 if self.paused else booked_ahead(self.booked_bytes, self.created_us, self.finish_us))
@@ -76,7 +76,7 @@ class Transfer:
     def carried_by(self, instant_us: int) -> int:
         """Bytes of `booked_bytes` that the plan has carried by `instant_us`."""
         if instant_us < self.plan_from_us:
-            # A change counts what is carried until its cut, and the cut has not come: what lies between is not carried yet.
+            # A change counted the volume up to its cut, which is still ahead: subtract the volume between now and the cut.
             between = (
                 segment.rate_bps * (min(segment.end_us, self.plan_from_us) - max(segment.begin_us, instant_us))
                 for segment in self.segments
@@ -91,8 +91,8 @@ class Transfer:
         return min(self.carried_bytes + sum(clipped) // MICROBITS_PER_BYTE, self.booked_bytes)
 
     def cut_to(self, kept: tuple[Segment, ...], cut_us: int) -> None:
-        """Give up all segments but `kept`, which end by the cut, and count what they have carried then."""
-        if cut_us >= self.plan_from_us:  # else a change has counted what they carry until a cut of its own: see carried_by
+        """Drop all segments but `kept`, which end by the cut, and count the volume that they carry up to it."""
+        if cut_us >= self.plan_from_us:  # otherwise an earlier change has already counted this volume: see carried_by
             self.segments = kept
         self.carried_bytes = self.carried_by(cut_us)
         self.segments, self.plan_from_us = kept, cut_us
@@ -102,17 +102,17 @@ class Transfer:
         return sum(min(end, instant_us) - begin for begin, end, _ in total_rates(self.segments) if begin < instant_us)
 
     def complete_by(self, instant_us: int) -> bool:
-        """Has all of it been carried, or held, by then?"""
+        """True if the whole volume is carried, or the whole duration held, by `instant_us`."""
         if self.spec.duration_us is not None:
             return self.held_by(instant_us) >= self.spec.duration_us
         return self.carried_by(instant_us) >= self.booked_bytes
 
     def links(self) -> set[str]:
-        """Ids of all links that its plan uses."""
+        """Ids of all links that the plan uses."""
         return {link_id for segment in self.segments for link_id in segment.path}
 
     def become(self, other: "Transfer") -> None:
-        """Take over everything that `other` says: whoever holds this record goes on with it."""
+        """Copy all fields of `other`, for callers that hold this record."""
         for field in fields(Transfer):
             setattr(self, field.name, getattr(other, field.name))
 
@@ -134,7 +134,7 @@ def _rows(segments: tuple[Segment, ...]) -> str:
 
 
 def _special(options: Options) -> str | None:
-    """What differs from the defaults, by name; None when nothing does."""
+    """The options that differ from the defaults, by name, as JSON; None if all are defaults."""
     if options is NO_OPTIONS:
         return None
     special = {name: value for name in _OPTION_NAMES if (value := getattr(options, name)) != getattr(NO_OPTIONS, name)}
@@ -146,7 +146,7 @@ def _options(kept: Json) -> Options:
     return Options(**{**kept, "path": None if path is None else tuple(path)})
 
 
-# Where a column is not the field's value itself: (how it is written, how it is read). None stays None.
+# Columns that differ from the field's value: (how to write it, how to read it). None stays None.
 _FORMS: dict[str, tuple[Callable[[Any], str | None], Callable[[Any], object]]] = {
     "state": (str, State),
     "mode": (str, Mode),
@@ -163,7 +163,7 @@ _OPTIONS = COLUMNS.index("options")
 
 
 def to_row(transfer: Transfer) -> list[Any]:
-    """Its values in the order of `COLUMNS`, JSON as text."""
+    """The values in the order of `COLUMNS`, JSON as text."""
     row = [*_values_of_record(transfer), *_values_of_spec(transfer.spec)]
     for index, write in _WRITTEN:
         if row[index] is not None:
@@ -189,12 +189,12 @@ def prepare_added(new: Sequence[Transfer]) -> bulk.Added:
 
 
 async def update(connection: AsyncConnection, changed: Sequence[Transfer]) -> None:
-    """Write changed records back, whole rows."""
+    """Write changed records back, as whole rows."""
     await bulk.update(connection, transfers, "id", COLUMNS, [to_row(transfer) for transfer in changed])
 
 
 async def get(connection: AsyncConnection, transfer_id: str) -> Transfer | None:
-    """The transfer; None where there is none."""
+    """The transfer, or None."""
     row = (await connection.execute(SELECT.where(transfers.c.id == transfer_id))).one_or_none()
     return None if row is None else from_row(row)
 
@@ -207,7 +207,8 @@ async def get_many(connection: AsyncConnection, ids: Iterable[str], *, lock: boo
     return {row.id: from_row(row) for row in await connection.execute(query)}
 
 
-# Live successors of what is named, theirs, and so on; and whom any of these waits for, up to the first that is not live any more.
+# Live successors of the named transfers, at any distance; and the predecessors of all these, up to the first that is no longer
+# live.
 _CHAINED = text("""
     WITH RECURSIVE behind(id) AS (
         SELECT unnest(CAST(:ids AS text[]))
@@ -224,14 +225,14 @@ _CHAINED = text("""
 
 
 class Chained(NamedTuple):
-    """`behind`: the named ones and who waits for them, at whatever distance; `ahead`: for whom these wait."""
+    """`behind`: the named transfers and their successors, at any distance; `ahead`: the predecessors of these."""
 
     behind: frozenset[str]
     ahead: frozenset[str]
 
 
 async def find_chained(connection: AsyncConnection, ids: Iterable[str]) -> Chained:
-    """Everybody whom a change of the named transfers can move, and everybody on whom their own place hangs."""
+    """All transfers that a change of the named ones can move, and all that those depend on."""
     rows = (await connection.execute(_CHAINED, {"ids": sorted(ids)})).all()
     return Chained(frozenset(row.id for row in rows if row.behind), frozenset(row.id for row in rows if not row.behind))
 
@@ -254,11 +255,11 @@ async def find_unfinished(connection: AsyncConnection) -> list[Transfer]:
 
 
 async def find_assigned(connection: AsyncConnection, host: str) -> list[Transfer]:
-    """Transfers that the agent on `host` has a part in: live ones, and those whose end is only assumed, which it may still carry on."""
+    """Transfers of the agent on `host`: live ones, and those whose end is only assumed, which it may still carry out."""
     query = SELECT.where(
         or_(transfers.c.state.in_([State.RESERVED, State.ACTIVE]), transfers.c.assumed),
         transfers.c.mode != "reserve",
-        # Where the agents do not move the data themselves, the one that receives has nothing to do.
+        # If the agents do not move the data themselves, the receiving agent has no part.
         or_(transfers.c.source == host, and_(transfers.c.destination == host, transfers.c.mode == "managed")),
     ).order_by(transfers.c.id)
     return [from_row(row) for row in await connection.execute(query)]
@@ -271,29 +272,30 @@ _TELL = text("""
 
 
 async def mark_told(connection: AsyncConnection, host: str, ids: Iterable[str]) -> set[str]:
-    """The agent on `host` is about to be handed these; returns those that are still there to be handed out.
+    """Mark transfers as handed to the agent on `host`, before this happens; returns those that may still be handed out.
 
-    Whoever withdraws what was never handed out does so under the same row locks: one of the two comes first.
+    A withdrawal of transfers that were never handed out takes the same row locks, so one of the two comes first.
     """
     return set((await connection.execute(_TELL, {"host": host, "ids": sorted(ids)})).scalars())
 
 
 class Due(StrEnum):
-    """What the clock does to a transfer."""
+    """A time-driven action on a transfer."""
 
     RUN_OUT = "run_out"  # a hold that was not committed
     START = "start"  # a booking without an agent
     FINISH = "finish"
-    WITHDRAW = "withdraw"  # an agent that it needs never fetched it
-    UNUSED = "unused"  # nobody ran the command, or sent the packets, that it was booked for
-    UNHEARD = "unheard"  # it was handed out, and should have been heard of
+    WITHDRAW = "withdraw"  # a required agent never fetched it
+    UNUSED = "unused"  # the command that it was booked for was not run, or its packets were not sent
+    UNHEARD = "unheard"  # it was handed out, but expected reports are missing
     HEARD = "heard"
     LOST = "lost"  # unheard until its booking and the time of the fallback were over
-    GIVE_BACK = "give_back"  # cancelled while unheard: its sender knows now, or its booking is over
+    GIVE_BACK = "give_back"  # cancelled while unheard: its sender knows by now, or its booking is over
 
 
-# `silent`: the sender's agent, which alone says that a transfer began and by which plan it sends. Of one that should have begun, or whose
-# booking is long over, it is no news that its agent lives: it is heard of again when that reports on it.
+# `silent` refers to the sender's agent, which alone reports the begin of a transfer and the plan in use. For a transfer that should
+# have begun, or whose booking is long over, a sign of life of the agent is not enough: it counts as heard only after a report on
+# it.
 _DUE = text("""
     SELECT id, what FROM (
         SELECT id, CASE
@@ -326,10 +328,11 @@ _DUE = text("""
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the clock waits. Microseconds.
+    """How long the clock waits, in microseconds.
 
-    `grace_us`: after its booked start, for a transfer that an agent has not fetched or has not begun; `silence_us`: for an agent, until it
-    counts as down; `lost_us`: after the end of its booking, for an unheard transfer: so long its agents may go on at the fallback rate.
+    `grace_us`: after the booked start, for a transfer that an agent has not fetched or not begun; `silence_us`: for an agent, until
+    it counts as down; `lost_us`: after the end of the booking, for an unheard transfer: its agents may continue at the fallback
+    rate that long.
     """
 
     grace_us: int = 60 * US_PER_S
@@ -338,7 +341,7 @@ class Patience:
 
 
 async def find_due(connection: AsyncConnection, now_us: int, patience: Patience, limit: int = 1000) -> list[tuple[str, Due]]:
-    """(id, what for) of transfers whose time has come."""
+    """(id, action) of transfers whose time has come."""
     values = {"grace": patience.grace_us, "silence": patience.silence_us, "lost": patience.lost_us}
     rows = await connection.execute(_DUE, {"now": now_us, "limit": limit, **values})
     return [(row.id, Due(row.what)) for row in rows]
@@ -355,18 +358,18 @@ _DISPLACEABLE = text("""
 async def find_displaceable(
     connection: AsyncConnection, links: Iterable[str], priority: int, from_us: int, limit: int = 1000
 ) -> list[str]:
-    """Live best-effort transfers below `priority` with something booked on any of the links after `from_us`: the least important first."""
+    """Live best-effort transfers below `priority` with ledger rows on any of the links after `from_us`: the least important first."""
     values = {"links": sorted(links), "priority": priority, "from_us": from_us, "limit": limit}
     return list((await connection.execute(_DISPLACEABLE, values)).scalars())
 
 
 async def count_by_state(connection: AsyncConnection) -> dict[str, int]:
-    """How many transfers are in each state."""
+    """The number of transfers in each state."""
     rows = await connection.execute(select(transfers.c.state, func.count().label("number")).group_by(transfers.c.state))
     return {row.state: row.number for row in rows}
 
 
 async def count_unheard(connection: AsyncConnection) -> int:
-    """How many live ones nothing is heard of."""
+    """The number of live transfers that are unheard."""
     query = select(func.count()).where(transfers.c.unheard_us.is_not(None), transfers.c.state.in_(LIVE))
     return int((await connection.execute(query)).scalar_one())
