@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API process: puts the parts together. `bwb serve` runs `create_app` under uvicorn."""
+"""The API process: connects its parts. `bwb serve` runs `create_app` under uvicorn."""
 
 import asyncio
 import contextlib
@@ -59,7 +59,7 @@ from broker.store.session import Database, DatabaseAway
 from broker.views.link_load import LinkLoad
 
 VERSION = version("bandwidth-broker")
-DESK_POOL = 2  # it works on one batch at a time; the other is there when the first was just lost
+DESK_POOL = 2  # it works on one batch at a time; the second connection is a spare if the first is lost
 
 
 def wall_clock() -> int:
@@ -68,7 +68,7 @@ def wall_clock() -> int:
 
 
 def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_clock) -> FastAPI:
-    """The application. Its parts begin to work when the server starts it."""
+    """The application. Its parts start with the server."""
     chosen = given or settings()
     app = FastAPI(
         title="Bandwidth broker",
@@ -77,7 +77,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url=None,  # routes/documentation.py
+        openapi_url=None,  # served by routes/documentation.py
     )
     app.state.settings = chosen
     app.state.clock = clock
@@ -106,7 +106,7 @@ def create_app(given: Settings | None = None, clock: Callable[[], int] = wall_cl
         system,
         documentation,
     ):
-        # As they are: `include_router` would work each of them out again on the first request: half a second.
+        # Added directly: `include_router` would analyse every route again on the first request, which takes half a second.
         app.router.routes.extend(module.router.routes)
     app.router.default = Dashboard(Path(chosen.dashboard_files or FOLDER))
     return app
@@ -140,7 +140,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     if len(chosen.secret_key.get_secret_value()) < 32:
         raise RuntimeError("BWB_SECRET_KEY must have at least 32 characters; the agents' data-channel keys are derived from it")
     database = Database(chosen.database_url, chosen.database_pool)
-    # Of its own: whoever else takes all connections of the other pool, what is decided goes on.
+    # A separate pool, so that the desk continues when other requests use all connections of the main pool.
     desk_database = Database(chosen.database_url, DESK_POOL)
     wakeups = Wakeups(chosen.redis_url)
     puller = Puller(database, clock, Pull(chosen.pull_forward), chosen.pull_candidates)
@@ -164,7 +164,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     )
     await asyncio.to_thread(machine_code.make)
     warm_up()
-    with contextlib.suppress(DatabaseAway):  # then the first request loads what it needs
+    with contextlib.suppress(DatabaseAway):  # otherwise the first request loads the data
         async with database.transaction() as connection:
             await begin_epoch(connection)
         await desk.warm_up()
@@ -183,7 +183,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     if pool is not None:
         tasks.append(asyncio.create_task(pool.run()))
     try:
-        yield {"connections": connections}  # broker.api.connections.Guarded finds it there
+        yield {"connections": connections}  # read by broker.api.connections.Guarded
     finally:
         wakeups.close()
         broker.feed.close()

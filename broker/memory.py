@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of the API process: what lives as long as it does is left alone, and what a burst of large batches took goes back."""
+"""The memory of the API process: long-lived objects are excluded from garbage collection, and memory from large batches is returned."""
 
 import asyncio
 import ctypes
 import functools
 import gc
 
-# A batch of a thousand admissions makes some 30,000 objects, none of them in cycles.
+# A batch of a thousand admissions creates some 30,000 objects, none of them in cycles.
 _GC_THRESHOLD = 50_000
 _GIVE_BACK_EVERY_S = 10
 
 
-@functools.cache  # once for each process
+@functools.cache  # once per process
 def freeze() -> None:
-    """What was imported and loaded lives as long as the process: keep the garbage collector from walking it again and again."""
+    """Imported and loaded objects live as long as the process: exclude them from further garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD, 20, 50)
 
 
 async def give_back() -> None:
-    """The C library keeps what is free between two things that are not: 30 MB after eight batches of 5,000. Some milliseconds apart."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+    """Return free memory that the C library keeps between used blocks: 30 MB after eight batches of 5,000. A few milliseconds, in a thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     while trim is not None:
         await asyncio.sleep(_GIVE_BACK_EVERY_S)
         await asyncio.to_thread(trim, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a broker process, from BWB_* environment variables. `bwb up` sets them for the parts that it starts."""
+"""Settings of a broker process, from BWB_* environment variables. `bwb up` sets them for the processes that it starts."""
 
 import os
 from functools import cache
@@ -58,7 +58,7 @@ class Settings(BaseSettings):
     batch_limit: int = Field(default=10_000, ge=1, description="most transfers in one POST /v1/transfers/batch")
     desk_batch: int = Field(default=512, ge=1, description="most requests that the desk puts into one transaction")
 
-    # For tokens without the scope operate; `bwb token` sets those of one token.
+    # For tokens without the scope operate; `bwb token` sets the limits of a single token.
     token_open_transfers: int = Field(
         default=50_000, ge=1, description="most open transfers of one token: half of what figures.md measures the broker with"
     )
@@ -129,7 +129,7 @@ class Settings(BaseSettings):
 
 
 def networks(given: str) -> list[str]:
-    """The networks of a list with commas."""
+    """The networks of a comma-separated list."""
     return [part.strip() for part in given.split(",") if part.strip()]
 
 
@@ -140,7 +140,7 @@ def settings() -> Settings:
 
 
 def state_dir(given: Path | None = None) -> Path:
-    """Where `bwb up` keeps its state: --state-dir, else BWB_STATE_DIR, else the user's state directory."""
+    """The directory in which `bwb up` keeps its state: --state-dir, else BWB_STATE_DIR, else the user's state directory."""
     if given is not None:
         return given
     if from_environment := os.environ.get("BWB_STATE_DIR"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One connection to a broker: requests that wait for one that restarts, and refusals as errors."""
+"""A connection to the broker: it repeats requests while the broker restarts, and raises refusals as errors."""
 
 import os
 import time
@@ -15,15 +15,15 @@ from broker.client.errors import BrokerUnreachable, ProblemError
 
 PATIENCE_S = 30.0
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-LONG_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # thousands of links, and transfers planned anew
+LONG_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # for thousands of links, and replanned transfers
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 3.0
-_LATER = (429, 503)  # with Retry-After: nothing was done
+_LATER = (429, 503)  # with Retry-After: the broker did not carry out the request
 
 Json = Mapping[str, Any]
 
 
 class Connection:
-    """What all groups of calls share."""
+    """The base class of all groups of calls."""
 
     def __init__(self, url: str, token: str, patience_s: float | None = None) -> None:
         self.url = url
@@ -70,7 +70,7 @@ class Connection:
 
 
 def part(text: str) -> str:
-    """One segment of a path, whatever is in it."""
+    """`text` quoted as one segment of a path."""
     return quoted(text, safe="~:@+") or "-"
 
 
@@ -91,18 +91,18 @@ def _content(response: httpx.Response) -> Any:
 
 
 def as_bytes(response: httpx.Response) -> bytes:
-    """The answer's body. Raises ClientError for a refusal."""
+    """The body of the answer. Raises ClientError for a refusal."""
     refuse_errors(response)
     return response.content
 
 
 def refuse_errors(response: httpx.Response) -> None:
-    """Raises ProblemError or ClientError where the answer is a refusal."""
+    """Raises ProblemError or ClientError if the answer is a refusal."""
     if response.is_success:
         return
     response.read()
     try:
         document = dict(response.json())
-    except (ValueError, TypeError):  # a proxy's page, or not a broker at all
+    except (ValueError, TypeError):  # the page of a proxy, or an answer that is not from a broker
         document = {"type": "about:blank", "title": response.reason_phrase, "detail": response.text[:200].strip()}
     raise ProblemError({"status": response.status_code, **document})

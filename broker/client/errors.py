@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a client and the broker: it cannot be found, it cannot be reached, or it says no (and why)."""
+"""Errors between a client and the broker: the broker cannot be found, cannot be reached, or refuses (with the reason)."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 class ClientError(Exception):
-    """What a client cannot go on from."""
+    """The base class of the client's errors."""
 
 
 class NoBroker(ClientError):
-    """Nothing says where the broker is, or with which token to speak to it."""
+    """The address of the broker, or a token for it, is not known."""
 
 
 class BrokerUnreachable(ClientError):
@@ -18,7 +18,7 @@ class BrokerUnreachable(ClientError):
 
 
 class ProblemError(ClientError):
-    """An answer of 400 or above. `document` is the whole of its problem+json: refusals carry `binding` and `counter_offers`."""
+    """An answer of 400 or above. `document` is its complete problem+json: refusals carry `binding` and `counter_offers`."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = dict(document)
@@ -36,5 +36,5 @@ class ProblemError(ClientError):
 
     @property
     def detail(self) -> str:
-        """What is wrong and the way out."""
+        """What is wrong, and how to correct it."""
         return str(self.document.get("detail", ""))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls about long work: plans and simulations."""
+"""Calls for long-running jobs: plans and simulations."""
 
 import time
 import uuid
@@ -13,21 +13,21 @@ JOB_ENDED = frozenset({"DONE", "FAILED", "CANCELED"})
 
 
 class Jobs(Connection):
-    """Re-optimisations and simulations, from the wish to the result."""
+    """Re-optimisations and simulations, from the request to the result."""
 
     def plan(self, wishes: Json | None = None, idempotency_key: str | None = None) -> Job:
-        """Have what has not yet been sent planned anew, all together; `wishes`: objective, project, links, transfers, apply, ...
+        """Replan all data that has not been sent yet, jointly; `wishes`: objective, project, links, transfers, apply, ...
 
-        The job tells the rest: `wait_for_job`.
+        Returns the job; `wait_for_job` returns its result.
         """
         return cast(Job, self._post("plans", dict(wishes or {}), idempotency_key or uuid.uuid4().hex))
 
     def apply_plan(self, job_id: str) -> Job:
-        """Book what a plan found. Raises ProblemError (`conflict`) when something changed since."""
+        """Book the result of a plan. Raises ProblemError (`conflict`) if something has changed since."""
         return cast(Job, self._request("POST", f"{_job_path(job_id)}/apply", repeatable=True))
 
     def simulate(self, specification: Json, idempotency_key: str | None = None) -> Job:
-        """Have a what-if simulation run, by default on the broker's own network."""
+        """Run a what-if simulation, by default on the broker's own network."""
         return cast(Job, self._post("simulations", dict(specification), idempotency_key or uuid.uuid4().hex))
 
     def simulation_table(self, job_id: str) -> str:
@@ -44,7 +44,7 @@ class Jobs(Connection):
         return cast(Job, self._read("GET", _job_path(job_id)))
 
     def jobs(self, kind: Literal["plan", "simulation"], *, state: Sequence[str] = (), page_size: int = 100) -> Iterator[Job]:
-        """Newest first, without results."""
+        """The jobs of one kind, newest first, without results."""
         given: dict[str, Any] = {"limit": page_size} | ({"state": list(state)} if state else {})
         cursor: str | None = None
         while True:
@@ -55,11 +55,11 @@ class Jobs(Connection):
                 return
 
     def cancel_job(self, job_id: str) -> Job:
-        """Cancel the job; returns it as it is then."""
+        """Cancel the job; returns its new state."""
         return cast(Job, self._request("POST", f"{_job_path(job_id)}/cancel", repeatable=True))
 
     def wait_for_job(self, job_id: str, timeout_s: float | None = None, seen: Callable[[Job], None] = lambda _: None) -> Job:
-        """The job once it has ended, however it did; `seen` is shown it every half second. Raises TimeoutError."""
+        """The job once it has ended, with any result; `seen` is called with it every half second. Raises TimeoutError."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             job = self.job(job_id)
@@ -72,5 +72,5 @@ class Jobs(Connection):
 
 
 def _job_path(job_id: str) -> str:
-    """Plans and simulations have ids of their own kind."""
+    """The path of a job: ids of plans and simulations have different prefixes."""
     return f"{'simulations' if job_id.startswith('sim_') else 'plans'}/{part(job_id)}"

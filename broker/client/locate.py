@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where is the broker? A state directory of `bwb up` on this machine, or BWB_URL and BWB_TOKEN for one anywhere."""
+"""Finding the broker: by the state directory of `bwb up` on this machine, or by BWB_URL and BWB_TOKEN for a broker anywhere."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from broker.client.errors import NoBroker
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where the broker is, and the token for it."""
+    """The address of the broker, and the token for it."""
 
     url: str
-    token: str = field(repr=False)  # shows in no log and no traceback
+    token: str = field(repr=False)  # excluded from logs and tracebacks
 
 
 def default_state_dir() -> Path:
-    """As `bwb up` chooses it (broker.settings.state_dir; a test keeps the two equal)."""
+    """The directory that `bwb up` chooses (broker.settings.state_dir; a test keeps the two equal)."""
     given = os.environ.get("BWB_STATE_DIR")
     return Path(given) if given else platformdirs.user_state_path("bandwidth-broker")
 

@@ -9,10 +9,10 @@ from broker.client.documents import Calendar, Link, LinkBookings, LinkChange, Li
 
 
 class Network(Connection):
-    """The network, what is booked on it, and its windows."""
+    """The network, its bookings, and its windows."""
 
     def links(self) -> list[Link]:
-        """Every link."""
+        """All links."""
         return cast(list[Link], self._read("GET", "links"))
 
     def link(self, link_id: str) -> Link:
@@ -20,7 +20,7 @@ class Network(Connection):
         return cast(Link, self._read("GET", f"links/{part(link_id)}"))
 
     def topology(self) -> Topology:
-        """The network without hosts' NICs and windows, and what is known of its nodes."""
+        """The network without hosts' NICs and windows, and the known names and places of its nodes."""
         return cast(Topology, self._read("GET", "topology"))
 
     def put_topology(
@@ -32,9 +32,9 @@ class Network(Connection):
         on_broken: str = "refuse",
         preview: bool = False,
     ) -> TopologyChange:
-        """Make the network what `links` say; with `prune`, links that are not among them go. `preview` changes nothing.
+        """Set the network to `links`; with `prune`, links that are not among them are deleted. `preview` changes nothing.
 
-        `nodes`: their names and places, {id, name, latitude, longitude}; without, what is known of them stays.
+        `nodes`: their names and places, {id, name, latitude, longitude}; if left out, the known ones stay.
         """
         body: dict[str, Any] = {"links": [dict(link) for link in links], "prune": prune, "on_broken": on_broken}
         if nodes is not None:
@@ -48,13 +48,13 @@ class Network(Connection):
         return cast(Link, self._write("POST", "links", json=dict(link)))
 
     def change_link(self, link_id: str, fields: Json, *, preview: bool = False) -> LinkChange:
-        """Lowering it under what is booked is refused (`breaks-promises`) unless `on_broken` is "replan". `preview` changes nothing."""
+        """Change a link. Less capacity than booked is refused (`breaks-promises`) unless `on_broken` is "replan". `preview` changes nothing."""
         parameters = {"preview": "true"} if preview else {}
         answer = self._write("PATCH", f"links/{part(link_id)}", json=dict(fields), params=parameters, timeout=LONG_TIMEOUT)
         return cast(LinkChange, answer)
 
     def delete_link(self, link_id: str, *, on_broken: str = "refuse", preview: bool = False) -> LinkDeleted | None:
-        """What became, or would become, of the transfers on it; None without `on_broken="replan"` and `preview`."""
+        """Delete a link; returns the effect on its transfers, or None without `on_broken="replan"` and `preview`."""
         parameters = {"on_broken": on_broken} | ({"preview": "true"} if preview else {})
         answer = self._write("DELETE", f"links/{part(link_id)}", params=parameters, timeout=LONG_TIMEOUT)
         return cast(LinkDeleted | None, answer)
@@ -62,28 +62,28 @@ class Network(Connection):
     def calendar(
         self, link_id: str, begin: str | None = None, end: str | None = None, points: int | None = None, reverse: bool = False
     ) -> Calendar:
-        """Steps of capacity, booked and free rate; by default of the next 24 hours. With `reverse`, also what is booked on the way back."""
+        """Steps of capacity, booked and free rate; by default of the next 24 hours. `reverse` adds the bookings of the reverse link."""
         wanted = {"from": begin, "to": end, "points": points, "reverse": "true" if reverse else None}
         parameters = {name: value for name, value in wanted.items() if value is not None}
         return cast(Calendar, self._read("GET", f"links/{part(link_id)}/calendar", params=parameters))
 
     def link_bookings(self, link_id: str, begin: str | None = None, end: str | None = None, top: int = 50) -> LinkBookings:
-        """Who has what of a link, by default in the next 24 hours: the `top` transfers for themselves, all others together."""
+        """The bookings of a link, by default in the next 24 hours: the `top` transfers individually, all others together."""
         parameters = {name: value for name, value in {"from": begin, "to": end, "top": top}.items() if value is not None}
         return cast(LinkBookings, self._read("GET", f"links/{part(link_id)}/bookings", params=parameters))
 
     def network_load(self, begin: str | None = None, end: str | None = None, steps: int = 96) -> NetworkLoad:
-        """The largest share booked of every link in each of `steps` spans, by default of the next 24 hours."""
+        """The largest booked share of every link in each of `steps` spans, by default of the next 24 hours."""
         parameters = {name: value for name, value in {"from": begin, "to": end, "steps": steps}.items() if value is not None}
         return cast(NetworkLoad, self._read("GET", "network/load", params=parameters))
 
     def add_window(self, link_id: str, window: Json, *, preview: bool = False) -> LinkChange:
-        """Take capacity of a link away for a while; `preview`: only say what that would do."""
+        """Reduce the capacity of a link for a limited time; `preview`: only return the effect."""
         parameters = {"preview": "true"} if preview else {}
         answer = self._write("POST", f"links/{part(link_id)}/windows", json=dict(window), params=parameters, timeout=LONG_TIMEOUT)
         return cast(LinkChange, answer)
 
     def remove_window(self, link_id: str, window_id: str, *, preview: bool = False) -> LinkChange:
-        """Remove a window; `preview`: only say what that would do."""
+        """Remove a window; `preview`: only return the effect."""
         parameters = {"preview": "true"} if preview else {}
         return cast(LinkChange, self._write("DELETE", f"links/{part(link_id)}/windows/{part(window_id)}", params=parameters))

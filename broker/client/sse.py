@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-sent events: lines to messages (https://html.spec.whatwg.org/multipage/server-sent-events.html, the part that we send)."""
+"""Server-sent events: from lines to messages (https://html.spec.whatwg.org/multipage/server-sent-events.html, the part that we send)."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -14,9 +14,9 @@ class Message(NamedTuple):
 
 
 def messages(lines: Iterable[str]) -> Iterator[Message]:
-    """Comments are skipped; what the end of the stream cuts off is dropped, as the broker sends it again.
+    """Parse messages. Comments are skipped; a message cut off by the end of the stream is dropped, because the broker sends it again.
 
-    Where nothing but an id came, the message has no data: it says from where to go on.
+    An id alone yields a message without data: it marks where to continue.
     """
     last_id: str | None = None
     event, data, new_id = "message", list[str](), False

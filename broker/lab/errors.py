@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong in a laboratory."""
+"""Errors of a laboratory."""
 
 
 class LabError(Exception):
-    """A laboratory cannot be built, or something in it failed; the message says what to do."""
+    """A laboratory cannot be built, or a part of it failed; the message says how to proceed."""

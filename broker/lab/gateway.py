@@ -22,30 +22,30 @@ _REALTIME = {None: "try", True: "yes", False: "no"}
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """One link, the same in each direction. `capacity_bps` counts IP bytes, and `framing_bytes` more for each packet (38: Ethernet)."""
+    """One link, with the same parameters in each direction. `capacity_bps` counts IP bytes plus `framing_bytes` per packet (38: Ethernet)."""
 
     capacity_bps: int = 1_000_000_000
     delay_us: int = 0  # one way
-    buffer_bytes: int = 1_000_000  # may wait for the transmitter
-    loss: float = 0.0  # share of the packets
+    buffer_bytes: int = 1_000_000  # the queue limit in front of the transmitter
+    loss: float = 0.0  # fraction of the packets
     framing_bytes: int = 0
     mtu_bytes: int = 1500
-    seed: int | None = None  # of the random losses; None: drawn, and in the statistics
-    moderate_us: int = 0  # it looks for packets so often, instead of waking up for each: half the work, and so much delay more
-    realtime: bool | None = None  # the emulator comes before all ordinary processes (SCHED_FIFO); None: where that is allowed
+    seed: int | None = None  # of the random losses; None: chosen at random, and reported in the statistics
+    moderate_us: int = 0  # polls at this interval instead of waking up per packet: half the work, and this much additional delay
+    realtime: bool | None = None  # real-time priority (SCHED_FIFO) for the emulator; None: if that is permitted
 
     @property
     def payload_bps(self) -> int:
-        """What TCP can carry at most: each packet has 20 bytes of IP, 20 of TCP and 12 of time stamps."""
+        """The maximum TCP payload rate: each packet has 20 bytes of IP, 20 of TCP and 12 of timestamps."""
         return self.capacity_bps * (self.mtu_bytes - 52) // (self.mtu_bytes + self.framing_bytes)
 
 
 class Gateway:
-    """A running emulator. Every order is carried out when its method returns."""
+    """A running emulator. A command has taken effect when its method returns."""
 
     def __init__(self, bottleneck: Bottleneck, namespaces: tuple[str, str], device: str, directory: Path) -> None:
         self.bottleneck = bottleneck
-        self.trace = directory / "trace.csv"  # complete after stop(); before, it lags by some 200 ms
+        self.trace = directory / "trace.csv"  # complete after stop(); before that it lags by about 200 ms
         self.socket = directory / "gateway.sock"
         self._log = directory / "gateway.log"
         binary = gateway_binary()
@@ -60,11 +60,11 @@ class Gateway:
         command += [] if bottleneck.seed is None else ["--seed", str(bottleneck.seed)]
         command += ["--moderate", f"{bottleneck.moderate_us}us"]
         command += [f"--realtime={_REALTIME[bottleneck.realtime]}"]
-        with self._log.open("wb") as log:  # stdin: it ends when we do, however we end
+        with self._log.open("wb") as log:  # stdin: the emulator ends with this process, in whatever way that ends
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
 
     def ready(self) -> None:
-        """Wait until it carries packets. Raises LabError."""
+        """Wait until the emulator carries packets. Raises LabError."""
         deadline = time.monotonic() + _START_LIMIT_S
         while not self.socket.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -80,33 +80,33 @@ class Gateway:
         loss: float | None = None,
         direction: Direction = "both",
     ) -> None:
-        """Change what is given, at once. `delay_us` is one way."""
+        """Change the given parameters immediately. `delay_us` is one way."""
         given = {"capacity_bps": capacity_bps, "delay_us": delay_us, "buffer_bytes": buffer_bytes, "loss": loss}
         self._order("set", direction, **{name: value for name, value in given.items() if value is not None})
 
     def cut(self, direction: Direction = "both") -> None:
-        """Lose what is on the link, and all that comes, until `restore`."""
+        """Drop all packets on the link, and all that arrive, until `restore`."""
         self._order("cut", direction)
 
     def restore(self, direction: Direction = "both") -> None:
-        """Give a direction, or both, its configured rate back."""
+        """Restore the configured rate of one direction, or both."""
         self._order("restore", direction)
 
     def drop(self, count: int, protocol: Literal["", "tcp", "udp"] = "", port: int = 0, direction: Direction = "both") -> None:
-        """Lose the next `count` packets of a kind in each direction; replaces the order of before, 0 takes it back."""
+        """Drop the next `count` packets of a kind in each direction; replaces the previous command, and 0 cancels it."""
         self._order("drop", direction, count=count, protocol=protocol, port=port)
 
     def statistics(self) -> dict[str, Any]:
-        """Since the start; `bwb-gateway emulate --help` explains. Bytes are wire bytes."""
+        """Counters since the start; see `bwb-gateway emulate --help`. Bytes are wire bytes."""
         found: dict[str, Any] = self._order("statistics", "both")["statistics"]
         return found
 
     def last_words(self) -> str:
-        """The end of its log."""
+        """The end of the emulator's log."""
         return self._log.read_text(errors="replace").strip()[-500:]
 
     def stop(self) -> None:
-        """End it; the trace is complete then. A second time is a no-op."""
+        """Stop the emulator and complete the trace. Repeating it is a no-op."""
         if self.process.stdin is not None:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
@@ -121,7 +121,7 @@ class Gateway:
 
 
 def order(path: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """One order to an emulator's control socket, and its answer. Raises LabError."""
+    """Send one command to an emulator's control socket; returns its answer. Raises LabError."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_ANSWER_LIMIT_S)

@@ -11,7 +11,7 @@ Side = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host of the laboratory: a network namespace, its addresses, and what runs in it."""
+    """A host of the laboratory: a network namespace, its addresses, and its processes."""
 
     name: str
     side: Side
@@ -21,16 +21,16 @@ class Host:
     _started: Callable[["subprocess.Popen[Any]"], None] = field(repr=False)
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        """What runs `arguments` in this host; the process is theirs, `ip` is gone when it runs."""
+        """The command that runs `arguments` in this host; `ip` replaces itself by that process."""
         return ["ip", "netns", "exec", self.namespace, *arguments]
 
     def start(self, arguments: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
-        """As subprocess.Popen, in this host. What still runs when the laboratory ends is ended with it."""
+        """As subprocess.Popen, in this host. A process still running when the laboratory ends is ended with it."""
         process = subprocess.Popen(self.command(arguments), **options)
         self._started(process)
         return process
 
     def run(self, arguments: Sequence[str], *, timeout: float = 60.0, check: bool = True, **options: Any) -> Any:
-        """As subprocess.run, in this host; text is captured unless asked otherwise."""
+        """As subprocess.run, in this host; captures text by default."""
         defaults: dict[str, Any] = {"capture_output": True, "text": True}
         return subprocess.run(self.command(arguments), timeout=timeout, check=check, **{**defaults, **options})

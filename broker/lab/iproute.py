@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces by `ip`. Commands for one namespace go in one batch: a process costs more than what it does."""
+"""Network namespaces by `ip`. Commands for one namespace are sent in one batch, because starting a process costs more than its work."""
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ _LIMIT_S = 30.0
 
 
 def run(command: Sequence[str], text: str | None = None) -> str:
-    """Its standard output. Raises LabError with what it complained of."""
+    """The standard output of `command`. Raises LabError with its error message."""
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -21,18 +21,18 @@ def run(command: Sequence[str], text: str | None = None) -> str:
 
 
 def batch(namespace: str | None, lines: Iterable[str]) -> None:
-    """`ip` commands, in order, up to the first that fails; None: in our own namespace."""
+    """Run `ip` commands in order, up to the first that fails; None: in our own namespace. Raises LabError."""
     where = [] if namespace is None else ["-n", namespace]
     run(["ip", *where, "-batch", "-"], "".join(f"{line}\n" for line in lines))
 
 
 def add_namespaces(names: Iterable[str]) -> None:
-    """Make network namespaces. Raises LabError."""
+    """Create network namespaces. Raises LabError."""
     batch(None, (f"netns add {name}" for name in names))
 
 
 def sysctl(namespace: str, values: Mapping[str, str]) -> None:
-    """Set them inside of the namespace. One that this kernel has for the whole machine only is an error, and stays as it is."""
+    """Set sysctls inside the namespace. One that the kernel keeps for the whole machine is an error, and stays unchanged."""
     # The shell's own redirection: `sysctl` may not be installed, and a value may hold several numbers.
     script = 'while IFS== read -r key value; do echo "$value" >"/proc/sys/$key" || { echo "$key = $value is refused" >&2; exit 1; }; done'
     lines = "".join(f"{key.replace('.', '/')}={value}\n" for key, value in values.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two networks and a bottleneck between them, on this machine; gone when the context is left, however it is left."""
+"""Two networks with a bottleneck between them, on this machine; removed when the context is left, in whatever way."""
 
 import contextlib
 import shutil
@@ -23,22 +23,22 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _STOP_LIMIT_S = 20.0
 _MAX_HOSTS = 200
 
-# 1 Gb/s x 100 ms is 12.5 MB in flight; the kernel counts about twice the payload, and the window grows past what is in flight.
+# 1 Gb/s x 100 ms is 12.5 MB in flight; the kernel counts about twice the payload, and the window exceeds the data in flight.
 _BUFFERS = "4096 131072 67108864"
 SYSCTLS = {
     "net.ipv4.tcp_rmem": _BUFFERS,
     "net.ipv4.tcp_wmem": _BUFFERS,
-    "net.ipv4.tcp_no_metrics_save": "1",  # each connection discovers for itself: repetitions are independent
+    "net.ipv4.tcp_no_metrics_save": "1",  # no metrics from earlier connections: repetitions are independent
 }
 
 
 class Lab:
     """Hosts on both sides of a bottleneck.
 
-    `sysctls` are set in every host, over SYSCTLS; what the kernel keeps once for the whole machine is refused. A socket has
-    `congestion_control` unless it chooses another. Without `segmentation_offload` no packet on any wire is larger than the MTU, and every
-    packet is paced by itself; with it, as with a network card's, none is beyond the bottleneck's door. `directory` is where logs, trace and
-    state go and stay; None: a temporary one.
+    `sysctls` are set in every host and override SYSCTLS; one that the kernel keeps for the whole machine is refused. Sockets use
+    `congestion_control` unless they choose another. Without `segmentation_offload` no packet on any wire is larger than the MTU,
+    and every packet is paced individually; with it, as with the offload of a network card, this holds only beyond the bottleneck's
+    entrance. Logs, trace and state are kept in `directory`; None: in a temporary one.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """Tear everything down. A second time is a no-op."""
+        """Tear everything down. Repeating it is a no-op."""
         with _shielded():
             self._undo.close()
         while self._caught:
             signal.signal(self._caught.pop(), signal.SIG_DFL)
 
     def _catch_signals(self) -> None:
-        """SIGTERM and SIGHUP leave the context as ctrl-C does. Only where nobody else catches them, and only the main thread may."""
+        """Make SIGTERM and SIGHUP leave the context like ctrl-C. Only if they have no other handler, and only in the main thread."""
 
         def leave(number: int, _frame: FrameType | None) -> None:
             raise SystemExit(128 + number)
@@ -124,7 +124,7 @@ class Lab:
         self._undo.callback(self._end_processes)
 
     def _record(self, pids: Sequence[int]) -> None:
-        """What others need to know: `bwb lab exec`, and whoever sweeps after us (processes in namespaces are found there)."""
+        """Write the data that `bwb lab exec` and a later sweep need (a sweep finds the processes in namespaces there)."""
         self._claim.add(
             processes=[registry.identity(pid) for pid in pids],
             hosts={
@@ -135,7 +135,7 @@ class Lab:
         )
 
     def _end_processes(self) -> None:
-        """The last one started ends first: agents tell the broker that they go."""
+        """End the processes in reverse order of their start: agents announce their stop to the broker."""
         for process in reversed(self._processes):
             if process.poll() is None:
                 process.terminate()
@@ -149,18 +149,18 @@ class Lab:
     # -- use -------------------------------------------------------------------------------------------------------------------
 
     def host(self, name: str) -> Host:
-        """Raises LabError if there is none of that name."""
+        """The host. Raises LabError if there is none of that name."""
         try:
             return self.hosts[name]
         except KeyError:
             raise LabError(f"there is no host {name!r}; there are {', '.join(self.hosts)}") from None
 
     def control_url(self, port: int) -> str:
-        """Of a server that listens on `control_address` in the root namespace; every host reaches it past the bottleneck."""
+        """The URL of a server that listens on `control_address` in the root namespace; every host reaches it past the bottleneck."""
         return f"http://{self.control_address}:{port}"
 
     def start_broker(self, state_dir: Path | None = None, **settings: str) -> BrokerProcess:
-        """`bwb up` in the root namespace, on the control network; waits until it is ready. `settings` are BWB_* variables."""
+        """Start `bwb up` in the root namespace, on the control network, and wait until it is ready. `settings` are BWB_* variables."""
         self.broker = BrokerProcess(state_dir or self.directory / "broker", self.control_address, self.directory, settings)
         self._processes.append(self.broker.process)
         self._record([self.gateway.process.pid, self.broker.process.pid])
@@ -169,7 +169,7 @@ class Lab:
         return self.broker
 
     def start_agent(self, name: str, extra_flags: Sequence[str] = (), *, nic_bps: int = 10_000_000_000) -> AgentProcess:
-        """Enrol a host (at node `left` or `right`) and start its agent; waits until the broker heard of it. After its end: again."""
+        """Enrol a host (at node `left` or `right`), start its agent and wait for contact with the broker. After its end: restart it."""
         agent = AgentProcess(self.host(name), self.broker, self.directory / "agents" / name, extra_flags, nic_bps)
         self.agents[name] = agent
         agent.ready()
@@ -187,7 +187,7 @@ def _check_names(left: Sequence[str], right: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _shielded() -> Any:
-    """Signals wait while a laboratory is torn down: half of it left behind helps nobody."""
+    """Ignore signals during the teardown of a laboratory, so that it is complete."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

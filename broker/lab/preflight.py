@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Can this machine run a laboratory, and if not: why, and what would help?"""
+"""Checks whether this machine can run a laboratory; if not, says why and how to correct it."""
 
 import os
 import shutil
@@ -13,21 +13,21 @@ _TUN = Path("/dev/net/tun")
 
 
 def gateway_binary() -> Path | None:
-    """The emulator that `make` built, else the one on PATH."""
+    """The emulator built by `make`, or the one on PATH."""
     built = Path(broker.__file__).parent.parent / "agents" / "bin" / "bwb-gateway"
     found = built if built.exists() else shutil.which("bwb-gateway")
     return Path(found) if found else None
 
 
 def agent_binary() -> Path | None:
-    """The bwb-agent to use in the laboratory; None where none was built."""
+    """The bwb-agent to use in the laboratory; None if there is none."""
     built = Path(broker.__file__).parent.parent / "agents" / "bin" / "bwb-agent"
     found = built if built.exists() else shutil.which("bwb-agent")
     return Path(found) if found else None
 
 
 def why_not() -> list[str]:
-    """What keeps a laboratory from running here, each with the way out; empty if nothing does. Changes nothing that lasts."""
+    """The reasons why no laboratory can run here, each with its remedy; empty if it can. Makes no lasting changes."""
     reasons = []
     if os.geteuid() != 0:
         reasons.append("network namespaces need root: run it with sudo")
@@ -46,4 +46,4 @@ def _permitted(command: list[str], run: Callable[..., "subprocess.CompletedProce
     try:
         return run(command, capture_output=True, check=False).returncode == 0
     except OSError:
-        return True  # no way to ask: making the first namespace will tell
+        return True  # cannot be checked: creating the first namespace will tell

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which laboratories there are on this machine, so that two do not collide, others can be found, and a killed one is swept.
+"""The laboratories on this machine: prevents collisions, lets commands find them, and sweeps killed ones.
 
-What a laboratory makes bears the pid of its owner: network namespaces `bwblab-PID-N-...`, one device in the root namespace, a folder. Its
-record is written before anything else is made, and removed last.
+Everything that a laboratory creates carries the pid of its owner: network namespaces `bwblab-PID-N-...`, one device in the root
+namespace, a folder. Its record is written before anything else is created, and removed last.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ from broker.lab.errors import LabError
 
 REGISTRY = Path("/run/bwb-lab")
 PREFIX = "bwblab"
-_SUBNETS = 512  # of 198.18.0.0/15, which is for tests of networks (RFC 2544): nobody routes it
-_CLOCK_SLACK_S = 2.0  # psutil derives start times from the boot time, which moves a little with the wall clock
+_SUBNETS = 512  # of 198.18.0.0/15, which is reserved for network tests (RFC 2544) and not routed
+_CLOCK_SLACK_S = 2.0  # psutil derives start times from the boot time, which shifts slightly with the wall clock
 _numbers = itertools.count()
 
 
 @dataclass(slots=True)
 class Claim:
-    """What one laboratory may call its own."""
+    """The names, numbers and folder that belong to one laboratory."""
 
     name: str  # bwblab-PID-N: its record, and the prefix of its namespaces
     device: str  # in the root namespace
@@ -43,14 +43,14 @@ class Claim:
         return f"{_subnet_prefix(self.subnet)}.{number}"
 
     def add(self, **fields: Any) -> None:
-        """To the record, which others read: it is replaced whole."""
+        """Add fields to the record and replace it atomically, because other processes read it."""
         self._document |= fields
         part = self._path.with_suffix(".part")
         part.write_text(json.dumps(self._document))
         part.rename(self._path)
 
     def release(self) -> None:
-        """Let others have the claimed numbers."""
+        """Release the claimed numbers."""
         self._path.unlink(missing_ok=True)
         os.close(self._lock)
 
@@ -60,7 +60,7 @@ class Claim:
 
 
 def claim(directory: Path | None) -> Claim:
-    """A name, a subnet of the control network, and a folder (a temporary one if none is given). Raises LabError."""
+    """Claim a name, a subnet of the control network, and a folder (a temporary one if none is given). Raises LabError."""
     REGISTRY.mkdir(mode=0o700, exist_ok=True)
     number = next(_numbers)
     name = f"{PREFIX}-{os.getpid()}-{number}"
@@ -76,7 +76,7 @@ def claim(directory: Path | None) -> Claim:
 
 
 def device_of(name: str) -> str:
-    """At most 15 characters: bwbPID-N."""
+    """The device name, at most 15 characters: bwbPID-N."""
     return f"bwb{name.removeprefix(f'{PREFIX}-')}"
 
 
@@ -85,7 +85,7 @@ def _subnet_prefix(subnet: int) -> str:
 
 
 def _claim_subnet() -> tuple[int, int]:
-    """Its number, and a lock that goes with the process, however that ends."""
+    """The number of a free subnet, and a lock that is released when the process ends in any way."""
     taken = {address.address.rpartition(".")[0] for device in psutil.net_if_addrs().values() for address in device}
     for subnet in range(_SUBNETS):
         if _subnet_prefix(subnet) in taken:
@@ -101,7 +101,7 @@ def _claim_subnet() -> tuple[int, int]:
 
 
 def identity(pid: int) -> dict[str, Any]:
-    """A pid alone proves nothing later on: it may belong to a stranger by then. Raises LabError if there is no such process."""
+    """A pid with its start time, because a pid alone may be reused later. Raises LabError if there is no such process."""
     try:
         return {"pid": pid, "started": psutil.Process(pid).create_time()}
     except psutil.NoSuchProcess:
@@ -109,7 +109,7 @@ def identity(pid: int) -> dict[str, Any]:
 
 
 def alive(who: dict[str, Any]) -> psutil.Process | None:
-    """The process that an identity means, if it still runs."""
+    """The process of an identity, or None if it no longer runs."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(who["pid"])
         if abs(process.create_time() - who["started"]) < _CLOCK_SLACK_S and process.status() != psutil.STATUS_ZOMBIE:
@@ -118,12 +118,12 @@ def alive(who: dict[str, Any]) -> psutil.Process | None:
 
 
 def records() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and records of all laboratories, dead ones too."""
+    """Names and records of all laboratories, including dead ones."""
     for path in sorted(REGISTRY.glob(f"{PREFIX}-*.json")):
         with contextlib.suppress(OSError, ValueError):
             yield path.stem, json.loads(path.read_text())
 
 
 def forget(name: str) -> None:
-    """Remove what is remembered of a laboratory."""
+    """Remove the record of a laboratory."""
     (REGISTRY / f"{name}.json").unlink(missing_ok=True)

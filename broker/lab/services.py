@@ -30,7 +30,7 @@ class BrokerProcess:
             self.process = subprocess.Popen(command, **_apart(log, settings))
 
     def ready(self) -> None:
-        """Wait until it answers. Raises LabError."""
+        """Wait until the broker answers. Raises LabError."""
         _until("the broker", self.process, self.log, (self.state_dir / "bwb.json").exists)
         endpoint = locate(self.state_dir)
         self.url, self.token = endpoint.url, endpoint.token
@@ -40,9 +40,10 @@ class BrokerProcess:
         return BrokerClient(self.url, self.token)
 
     def declare_links(self, capacity_bps: int, mtu_bytes: int | None = None) -> None:
-        """The bottleneck as the broker shall know it: links `left-right` and `right-left` between the nodes `left` and `right`.
+        """Declare the bottleneck to the broker: links `left-right` and `right-left` between the nodes `left` and `right`.
 
-        `capacity_bps` is payload unless `mtu_bytes` is given; Bottleneck.payload_bps, less the 1 % that a sender may be too fast, is safe.
+        `capacity_bps` is payload unless `mtu_bytes` is given; Bottleneck.payload_bps minus 1 %, the possible excess of a sender, is
+        safe.
         """
         with self.client() as client:
             for source, target in (("left", "right"), ("right", "left")):
@@ -76,7 +77,7 @@ class AgentProcess:
             return str(client.enrolment_token(self.host.name, self.host.side, nic_bps)["token"])
 
     def ready(self) -> None:
-        """Wait until the broker has heard of it and of its clock. Raises LabError."""
+        """Wait until the broker has received a report of the agent and its clock. Raises LabError."""
         with self.broker.client() as client:
 
             def heard() -> bool:
@@ -86,13 +87,13 @@ class AgentProcess:
 
 
 def _apart(log: IO[bytes], settings: Mapping[str, str]) -> dict[str, Any]:
-    """Options of Popen. A session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order."""
+    """Options of Popen. In a session of its own, so that ctrl-C reaches only this process, which ends the others in order."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("BWB_")} | dict(settings)
     return {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log, "env": environment, "start_new_session": True}
 
 
 def _until(what: str, process: "subprocess.Popen[Any]", log: Path, done: Callable[[], bool]) -> None:
-    """Wait, as long as the process lives. Raises LabError with the end of its log."""
+    """Wait for `done` as long as the process lives. Raises LabError with the end of its log."""
     deadline = time.monotonic() + _START_LIMIT_S
     while not _answered(done):
         if process.poll() is not None or time.monotonic() > deadline:

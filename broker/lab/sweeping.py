@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove what a laboratory made; and what one that was killed left."""
+"""Removing a laboratory, also the remains of a killed one."""
 
 import contextlib
 import re
@@ -16,7 +16,7 @@ _PATIENCE_S = 5.0
 
 
 def sweep() -> list[str]:
-    """Remove what killed laboratories left, and answer their names. Those that run stay as they are."""
+    """Remove the remains of killed laboratories; returns their names. Running laboratories are not touched."""
     swept = []
     for name, record in registry.records():
         if not registry.alive(record["owner"]):
@@ -30,7 +30,7 @@ def sweep() -> list[str]:
 
 
 def _sweep_unrecorded() -> list[str]:
-    """Namespaces without a record, of owners that are gone: somebody emptied /run."""
+    """Remove namespaces without a record whose owners are gone, for the case that /run was emptied."""
     recorded = {name for name, _ in registry.records()}
     found = {m[1]: int(m[2]) for namespace in iproute.namespaces() if (m := _NAMESPACE.fullmatch(namespace))}
     orphans = [name for name, pid in sorted(found.items()) if name not in recorded and not psutil.pid_exists(pid)]
@@ -47,7 +47,7 @@ def _remove_network(name: str) -> None:
 
 
 def remove_namespace(name: str) -> None:
-    """With every process in it. One that is gone already is fine."""
+    """Remove a namespace with every process in it. It is no error if it is already gone."""
     with contextlib.suppress(LabError):
         inside = []
         for pid in iproute.processes(name):
@@ -58,13 +58,13 @@ def remove_namespace(name: str) -> None:
 
 
 def remove_device(name: str) -> None:
-    """One that went with its namespace already is fine."""
+    """Remove a device. It is no error if it went with its namespace."""
     with contextlib.suppress(LabError):
         iproute.run(["ip", "link", "delete", name])
 
 
 def _end(processes: list[psutil.Process]) -> None:
-    """TERM, and KILL for those that do not mind it."""
+    """Send TERM, then KILL to the processes that ignore it."""
     _send(processes, signal.SIGTERM)
     _, stubborn = psutil.wait_procs(processes, timeout=_PATIENCE_S)
     _send(stubborn, signal.SIGKILL)

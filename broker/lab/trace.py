@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace of the emulator says: rates per direction, protocol or flow over sliding windows. Bytes are wire bytes."""
+"""Evaluation of an emulator trace: rates per direction, protocol or flow over sliding windows. Bytes are wire bytes."""
 
 import csv
 from collections import defaultdict
@@ -24,10 +24,10 @@ class Row:
     destination: str
     destination_port: int
     offered: int
-    forwarded: int  # in the tick in which it was due at the far end
+    forwarded: int  # counted in the tick in which the packet was due at the far end
     dropped: int
     queue_max: int  # of the direction
-    unread_max_us: int  # by how much earlier a packet of this tick and direction may have been offered
+    unread_max_us: int  # how much earlier a packet of this tick and direction may have arrived
 
     @property
     def flow(self) -> tuple[str, str, int, str, int]:
@@ -36,7 +36,7 @@ class Row:
 
 
 def read(path: Path) -> list[Row]:
-    """All rows. A last line that is still being written is left out."""
+    """All rows. An incomplete last line is left out."""
     with path.open(newline="") as file:
         lines = [line for line in file if line.endswith("\n")]
     return [
@@ -59,7 +59,7 @@ def read(path: Path) -> list[Row]:
 
 
 def per_tick(rows: Iterable[Row], column: Column, wanted: Callable[[Row], bool] = lambda _: True) -> list[tuple[int, int]]:
-    """(begin of the tick in µs, bytes) of all wanted rows together, ticks without traffic included."""
+    """(begin of the tick in µs, bytes) summed over all wanted rows, including ticks without traffic."""
     sums: defaultdict[int, int] = defaultdict(int)
     for row in rows:
         if wanted(row):
@@ -70,7 +70,7 @@ def per_tick(rows: Iterable[Row], column: Column, wanted: Callable[[Row], bool] 
 
 
 def windows(ticks: list[tuple[int, int]], width_us: int = 200_000) -> Iterator[tuple[int, int]]:
-    """(begin in µs, bit/s) of each window of `width_us`, a tick apart from each other; of a shorter trace, none."""
+    """(begin in µs, bit/s) of each window of `width_us`, one per tick; none if the trace is shorter."""
     count = width_us // TICK_US
     total = sum(size for _, size in ticks[: count - 1])
     for index in range(count - 1, len(ticks)):
@@ -81,7 +81,7 @@ def windows(ticks: list[tuple[int, int]], width_us: int = 200_000) -> Iterator[t
 
 
 def peak_bps(rows: Iterable[Row], column: Column, width_us: int = 200_000, wanted: Callable[[Row], bool] = lambda _: True) -> int:
-    """The highest rate over any window of that width; 0 for a trace that is shorter."""
+    """The highest rate over any window of that width; 0 if the trace is shorter."""
     return max((rate for _, rate in windows(per_tick(rows, column, wanted), width_us)), default=0)
 
 

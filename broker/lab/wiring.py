@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How hosts and routers are wired, in commands of `ip`.
+"""The wiring of hosts and routers, as `ip` commands.
 
 left hosts -- bridge | router == bottleneck == router | bridge -- right hosts          data, 10.71.1.0/24 and 10.71.2.0/24
 all hosts  -- bridge -- root namespace                                                 control, a /24 of 198.18.0.0/15
@@ -15,16 +15,16 @@ from broker.lab import iproute
 from broker.lab.host import Host, Side
 from broker.lab.registry import Claim
 
-BOTTLENECK = "bottleneck"  # the TUN device in either router
+BOTTLENECK = "bottleneck"  # the TUN device in each router
 _NUMBERS: dict[Side, int] = {"left": 1, "right": 2}
 _FIRST_HOST = 10
 _NO_IPV6 = {"net.ipv6.conf.all.disable_ipv6": "1"}
-_BRIDGE_FILTER = "net.bridge.bridge-nf-call-iptables"  # a tenth of what the emulator's threads do, where the module is loaded
+_BRIDGE_FILTER = "net.bridge.bridge-nf-call-iptables"  # costs a tenth of the emulator threads' work, where the module is loaded
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """How a laboratory is cabled: addresses, MTU, offloads, congestion control, sysctls."""
+    """The wiring of a laboratory: addresses, MTU, offloads, congestion control, sysctls."""
 
     claim: Claim
     mtu_bytes: int
@@ -34,16 +34,16 @@ class Wiring:
 
     @property
     def control_address(self) -> str:
-        """Of the root namespace."""
+        """The control address of the root namespace."""
         return self.claim.control_address(1)
 
     def router(self, side: Side) -> str:
-        """Its namespace."""
+        """The namespace of the router."""
         return f"{self.claim.name}-{side}"
 
     def hosts(self, sides: Mapping[Side, tuple[str, ...]], started: Callable[[Any], None]) -> dict[str, Host]:
-        """What the hosts will be, before anything is made."""
-        place = count(2)  # on the control network; the root namespace is 1
+        """The hosts, before anything is created."""
+        place = count(2)  # host number on the control network; the root namespace is 1
         return {
             name: Host(
                 name=name,
@@ -58,7 +58,7 @@ class Wiring:
         }
 
     def make(self, hosts: Mapping[str, Host]) -> None:
-        """Everything but the bottleneck. The namespaces must be there. Raises LabError."""
+        """Create everything but the bottleneck. The namespaces must exist. Raises LabError."""
         for side in _NUMBERS:
             self._make_router(side)
         self._connect_root()
@@ -66,7 +66,7 @@ class Wiring:
             self._connect(host)
 
     def route(self) -> None:
-        """Send what is for the other side through the bottleneck, which is there by now."""
+        """Route traffic for the other side through the bottleneck, which must exist."""
         for side, number in _NUMBERS.items():
             line = f"route add 10.71.{3 - number}.0/24 dev {BOTTLENECK} src 10.71.{number}.1"
             iproute.batch(self.router(side), [line])
@@ -97,7 +97,7 @@ class Wiring:
         iproute.batch(left, ["link set root master control up"])
 
     def _connect(self, host: Host) -> None:
-        """Routes carry the congestion control: a namespace may not choose any default that the machine does not allow to all."""
+        """Connect a host. Its routes set the congestion control, because a namespace may only choose a default that all users may use."""
         router, left, lan = self.router(host.side), self.router("left"), f"10.71.{_NUMBERS[host.side]}"
         data, control = f"d{host.address.rpartition('.')[2]}", f"c{host.control_address.rpartition('.')[2]}"
         segments = "" if self.segmentation_offload else " gso_max_segs 1"
