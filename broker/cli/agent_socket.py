@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent that runs on this host: its program, and who it says it is (agents/internal/local: one JSON object a line on a unix socket)."""
+"""The agent on this host: its program and its host name (agents/internal/local: one JSON object per line on a unix socket)."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _VERSION = 1
 
 
 class AgentAway(Exception):
-    """There is no agent to talk to; the text says why."""
+    """No agent answers; the text says why."""
 
 
 def ask_agent(state_dir: Path) -> str:
@@ -24,7 +24,7 @@ def ask_agent(state_dir: Path) -> str:
     except OSError as error:
         raise AgentAway(f"no state folder of an agent at {state_dir}: {error.strerror}") from None
     try:
-        # The name of a socket may have some 100 characters only: a long folder is entered by number.
+        # A socket path is limited to about 100 characters: a long folder is addressed by its file descriptor.
         said = _converse(f"/proc/self/fd/{folder}/agent.sock")
     except OSError as error:
         raise AgentAway(f"the agent of {state_dir} does not answer: {error.strerror or error}") from None
@@ -38,7 +38,7 @@ def ask_agent(state_dir: Path) -> str:
 
 
 def agent_program() -> Path | None:
-    """The bwb-agent on PATH, else the one that was built beside this code."""
+    """The bwb-agent on PATH, or the one built beside this code, or None."""
     installed = shutil.which("bwb-agent")
     built = Path(__file__).parents[2] / "agents" / "bin" / "bwb-agent"
     return Path(installed) if installed else built if built.exists() else None

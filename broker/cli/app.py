@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def build(wanted: str | None) -> typer.Typer:
-    """The command line with one sub-command in full; the others only as far as the list in --help shows them."""
+    """The command line with one sub-command in full; of the others only the names and lines that --help lists."""
     app = typer.Typer(
         name="bwb",
         help="A bandwidth broker for bulk data transfers: every transfer ends when it was promised.",
@@ -47,7 +47,7 @@ def build(wanted: str | None) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, short_help=line)
         else:
-            # The arguments of a wrapped command are its own, even without a `--` before it.
+            # The arguments of a wrapped command belong to it, even without a `--` before it.
             settings = {"allow_interspersed_args": False} if name == "run" else None
             app.command(name, short_help=line, context_settings=settings)(command)
     return app

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb audit`: are all promises still true?"""
+"""`bwb audit`: check that all promises are kept."""
 
 import typer
 from rich.text import Text
@@ -8,7 +8,7 @@ from broker.cli import context
 from broker.cli.context import AsJson, StateDir
 from broker.cli.quantities import show_duration
 
-# What each check of the broker proves, for people. A check that is not here is shown by its name.
+# Explanations of the broker's checks, for people. A check that is missing here is shown by its name.
 MEANINGS = {
     "over_capacity": "no link is booked over its capacity at any instant",
     "volume_not_carried": "every live transfer's segments carry its volume",
@@ -26,7 +26,7 @@ _MAX_ROWS = 5
 
 
 def audit_command(state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Have the broker prove its promises from the database alone, without the planners' code.
+    """Have the broker check its promises from the database alone, without the planners' code.
 
     Exit status 1 when an invariant is broken.
     """

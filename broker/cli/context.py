@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the client commands share: options, the connection, exit codes, and how an answer or a refusal is shown.
+"""The common parts of the client commands: options, the connection, exit codes, and the output of answers and refusals.
 
 Exit codes: 0 done; 1 refused or failed; 2 not understood (nothing was sent); 3 the broker cannot be found or reached; 130 ctrl-C.
 """
@@ -23,7 +23,7 @@ from broker.client import BrokerClient, ClientError, ProblemError
 from broker.core.units import parse_time
 
 FAILED, MISUSED, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
-PATIENCE_S = 5.0  # somebody waits at a terminal; BWB_PATIENCE_S sets another
+PATIENCE_S = 5.0  # short, because a person waits at a terminal; BWB_PATIENCE_S overrides it
 
 StateDir = Annotated[
     Path | None,
@@ -43,13 +43,13 @@ STATE_STYLES = {
 
 
 def command_group(about: str) -> typer.Typer:
-    """A group of sub-commands that shows its help when it is called without one."""
+    """A group of sub-commands that shows its help when called without one."""
     return typer.Typer(help=about, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 @contextmanager
 def broker(state_dir: Path | None, as_json: bool = False) -> Iterator[BrokerClient]:
-    """A client; what goes wrong with it becomes a message on standard error (with --json: the problem on standard output) and a code."""
+    """A client whose errors become a message on standard error (with --json: the problem on standard output) and an exit code."""
     patience = None if "BWB_PATIENCE_S" in os.environ else PATIENCE_S
     try:
         with BrokerClient.find(state_dir, patience) as client:
@@ -65,7 +65,7 @@ def broker(state_dir: Path | None, as_json: bool = False) -> Iterator[BrokerClie
 
 
 def fail(message: str, code: int = FAILED) -> NoReturn:
-    """Say what went wrong on standard error, and exit with `code`."""
+    """Print a message to standard error, and exit with `code`."""
     remark(f"error: {message}", "red")
     raise typer.Exit(code)
 
@@ -84,23 +84,23 @@ def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def say(text: str | Text, style: str = "") -> None:
-    """One line to standard output, as it is: no markup, no wrapping."""
+    """Print one line to standard output, without markup or wrapping."""
     out.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def remark(text: str | Text, style: str = "") -> None:
-    """One line to standard error: what is not the answer itself."""
+    """Print one line to standard error, for messages that are not part of the answer."""
     err.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True)
 
 
 def show_table(rows: Table) -> None:
-    """As wide as it is: a cell that is cut off helps nobody, and a pipe has no width."""
+    """Print a table at full width: cut cells are useless, and a pipe has no width."""
     natural = Measurement.get(out, out.options.update(max_width=1000), rows).maximum
     Console(width=natural, highlight=False).print(rows)
 
 
 def show_fields(fields: Mapping[str, Any]) -> None:
-    """NAME  value, one a line; what is None is left out."""
+    """Print NAME  value, one per line; values that are None are left out."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -111,7 +111,7 @@ def show_fields(fields: Mapping[str, Any]) -> None:
 
 
 def state_text(transfer: Mapping[str, Any]) -> Text:
-    """A transfer's state in its colour, with `unheard` or `paused` where that holds."""
+    """A transfer's state in its colour, with `unheard` or `paused` if that applies."""
     text = Text(transfer["state"], style=STATE_STYLES.get(transfer["state"], ""))
     if transfer["unheard_since"] and transfer["state"] in ("RESERVED", "ACTIVE"):
         text.append(" unheard", style="yellow")
@@ -119,7 +119,7 @@ def state_text(transfer: Mapping[str, Any]) -> Text:
 
 
 def show_problem(problem: Mapping[str, Any], tell: Callable[[str | Text], None] = remark) -> None:
-    """A refusal for people: what, why, what stands in the way, and what could be had."""
+    """Print a refusal for people: the problem, its reason, the binding link and the counter-offers."""
     code = str(problem.get("type", "")).rsplit("/", 1)[-1]
     title = Text(f"{problem.get('title') or code} ({problem.get('status')})", style="bold red")
     tell(title.append(f": {problem.get('detail', '')}", style="not bold red"))
@@ -158,13 +158,13 @@ def _offer(offer: Mapping[str, Any]) -> str:
 
 
 def rate_at(transfer: Mapping[str, Any], now_us: int) -> int:
-    """What is booked for it at an instant."""
+    """The total booked rate of the transfer at an instant, in bit/s."""
     segments = transfer["plan"]["segments"]
     return sum(int(s["rate_bps"]) for s in segments if parse_time(s["begin"]) <= now_us < parse_time(s["end"]))
 
 
 def stdin_or_file(path: Path) -> Any:
-    """JSON of a file, `-` for standard input."""
+    """The JSON of a file, `-` for standard input."""
     try:
         return orjson.loads(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
     except OSError as error:

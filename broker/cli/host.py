@@ -18,7 +18,7 @@ host = context.command_group("Transfer hosts and their agents.")
 
 @host.command("list")
 def list_hosts(state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """All enrolled hosts, and whether their agents were heard of lately."""
+    """All enrolled hosts, and whether their agents have been heard of recently."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.hosts()
     if as_json:
@@ -70,10 +70,10 @@ def enrol(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the command with which the host's administrator installs the agent and makes the host known to the broker.
+    """Print the command with which the host's administrator installs the agent and enrols the host.
 
     It carries a one-time token in its environment, where other users of the host cannot see it. A host that enrols again gets a new
-    identity; the old one ends.
+    identity; the old one becomes invalid.
 
     \b
     Example
@@ -82,7 +82,7 @@ def enrol(
     with context.broker(state_dir, as_json) as broker:
         made = broker.enrolment_token(name, node, nic, -(-ttl // US_PER_S))
         url = broker.url
-    # `sudo NAME=VALUE` would show the token to everybody who lists processes, and write it to sudo's log.
+    # `sudo NAME=VALUE` would show the token in process lists, and write it to sudo's log.
     carrying = f"BWB_ENROLMENT_TOKEN={made['token']} sudo --preserve-env=BWB_ENROLMENT_TOKEN"
     options = f"--advertise {shlex.quote(name)}:7411 --tls"
     install = f"curl -fsS {shlex.quote(f'{url}/v1/agents/install.sh')} | {carrying} sh -s -- {options}"
@@ -91,7 +91,7 @@ def enrol(
         context.show_json({**made, "install": install, "command": command})
         return
     context.remark(f"on {name}, before {made['expires']} (good for one use):")
-    typer.echo(f" {install}")  # the leading space keeps it out of the history of shells that are set so
+    typer.echo(f" {install}")  # the leading space keeps the line out of the history of shells configured that way
     context.remark("or, where the package bwb-agent is installed:")
     typer.echo(f" {command}")
     if "//127." in url or "//localhost" in url or "//[::1]" in url:
@@ -104,7 +104,7 @@ def tokens(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """The one-time tokens that are out: whoever has one can join as its host. Their secrets are not shown again.
+    """The one-time tokens that are not used yet: with one, anybody can enrol as its host. Their secrets are not shown again.
 
     \b
     Examples
@@ -129,7 +129,7 @@ def revoke(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """End a one-time token that nobody has used yet. A host that joined with one is ended by `bwb host remove`."""
+    """Revoke a one-time token that has not been used yet. For a host that has already enrolled, use `bwb host remove`."""
     with context.broker(state_dir, as_json) as broker:
         broker.revoke_enrolment_token(token_id)
     if as_json:
@@ -145,7 +145,7 @@ def drain(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a host finish what it has, and give it nothing new. --undo takes it back."""
+    """Let a host finish its transfers, and give it no new ones. --undo reverses this."""
     with context.broker(state_dir, as_json) as broker:
         changed = broker.drain(name, not undo)
     if as_json:
@@ -156,7 +156,7 @@ def drain(
 
 @host.command()
 def remove(name: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Forget a host that no live transfer is booked on: its token stops working, its NIC leaves the network."""
+    """Remove a host without live transfers: its token stops working, its NIC leaves the network."""
     with context.broker(state_dir, as_json) as broker:
         broker.remove_host(name)
     if as_json:
@@ -171,7 +171,7 @@ def _agent(found: Host) -> Text:
 
 
 def _clock(found: Host) -> Text | None:
-    """The host's offset and how far that may be off, in red where starts by the clock are refused."""
+    """The host's clock offset and its uncertainty, in red where starts by the clock are refused."""
     clock = found["clock"]
     if clock is None:
         return None

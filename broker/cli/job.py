@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb job`: re-optimisations and simulations that the broker works on; `bwb reoptimise`: ask for one of the former."""
+"""`bwb job`: re-optimisations and simulations that the broker runs; `bwb reoptimise`: request a re-optimisation."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 class State(StrEnum):
-    """States of jobs, as the contract names them."""
+    """States of jobs, as in the contract."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -50,7 +50,7 @@ class State(StrEnum):
 
 
 class Objective(StrEnum):
-    """What a re-optimisation improves."""
+    """The objective of a re-optimisation."""
 
     congestion = "congestion"
     admitted = "admitted"
@@ -86,9 +86,9 @@ def reoptimise_command(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plan what has not yet been sent anew, all transfers together, keeping every promise.
+    """Replan all data that has not been sent yet, all transfers together, keeping every promise.
 
-    Without --apply nothing changes: the answer shows what would, and `bwb job apply ID` books it.
+    Without --apply nothing changes: the answer shows the changes, and `bwb job apply ID` books them.
 
     \b
     Examples
@@ -146,14 +146,14 @@ def show(job_id: JobId, csv: CsvFile = None, plot: PlotFile = None, state_dir: S
 
 @job.command()
 def wait(job_id: JobId, csv: CsvFile = None, plot: PlotFile = None, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Stay until it has ended. Exit status 1 when it failed or was cancelled."""
+    """Wait until it has ended. Exit status 1 if it failed or was cancelled."""
     with context.broker(state_dir, as_json) as broker:
         _follow(broker, broker.job(job_id), True, as_json, csv, plot)
 
 
 @job.command()
 def cancel(job_id: JobId, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Stop it. What it has not booked by then is not booked."""
+    """Stop it. Results that it has not booked by then are not booked."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.cancel_job(job_id)
     if as_json:
@@ -165,7 +165,7 @@ def cancel(job_id: JobId, state_dir: StateDir = None, as_json: AsJson = False) -
 
 @job.command()
 def apply(job_id: JobId, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Book what a re-optimisation found: all of it, or nothing when something changed since (exit status 1)."""
+    """Book the result of a re-optimisation: all of it, or nothing if something has changed since (exit status 1)."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.apply_plan(job_id)
     if as_json:
@@ -184,7 +184,7 @@ def simulate(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a what-if simulation run by the broker, on its own network or on another."""
+    """Run a what-if simulation on the broker, on its own network or on another."""
     wanted = context.stdin_or_file(specification)
     if not isinstance(wanted, dict):
         context.fail(f"{specification}: must hold one object", context.MISUSED)
@@ -194,7 +194,7 @@ def simulate(
         _follow(broker, broker.simulate(wanted), wait, as_json, csv, plot)
 
 
-# -- following one ---------------------------------------------------------------------------------------------------------------------
+# -- following a job ---------------------------------------------------------------------------------------------------------------
 
 
 def _follow(broker: BrokerClient, found: Job, wait: bool, as_json: bool, csv: Path | None = None, plot: Path | None = None) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NET.json and REQ.json (design, section 4) -> Network and Requests, or every mistake in them by file and field.
 
-The files are written by hand and by scripts, so types are strict: text is no number, 1e9 is no integer, and a time has a zone.
-Fields that we do not know are ignored, but named, because a misspelt `deadline` would otherwise be a plan without one.
+The files are written by hand and by scripts, so types are strict: text is not a number, 1e9 is not an integer, and a time has a
+zone. Unknown fields are ignored but reported, because a misspelt `deadline` would otherwise yield a plan without one.
 """
 
 import json
@@ -19,11 +19,11 @@ from broker.core.network import Link, Network
 from broker.core.request import DEFAULT_PATHS, FieldProblem, Options, Request
 from broker.core.units import MAX_TIME_US, US_PER_S, parse_time
 
-_MAX_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones say it all
+_MAX_MISTAKES = 20  # a generated file repeats its mistake in every entry; the first ones suffice
 
 
 class BadFile(Exception):
-    """What is wrong with a file, one line per mistake."""
+    """The mistakes in a file, one line each."""
 
     def __init__(self, path: Path, mistakes: Sequence[str]) -> None:
         self.path, self.mistakes = path, tuple(mistakes)
@@ -34,22 +34,22 @@ class BadFile(Exception):
 
 
 class NetworkFile(NamedTuple):
-    """What NET.json says."""
+    """The contents of NET.json."""
 
     network: Network
-    nodes: tuple[dict[str, Any], ...]  # their names and places, where the file says any
+    nodes: tuple[dict[str, Any], ...]  # their names and places, if the file has them
     ignored: tuple[str, ...]  # names of unknown fields
 
 
 class RequestsFile(NamedTuple):
-    """What REQ.json says; `ignored`: names of unknown fields."""
+    """The contents of REQ.json; `ignored`: names of unknown fields."""
 
     requests: tuple[Request, ...]
     ignored: tuple[str, ...]
 
 
 def read_network(path: Path) -> NetworkFile:
-    """Raises BadFile."""
+    """Read and validate NET.json. Raises BadFile."""
     document = _read(path, _NetworkDocument)
     links = [entry.link() for entry in document.links]
     _check(path, "links", links)
@@ -58,7 +58,7 @@ def read_network(path: Path) -> NetworkFile:
 
 
 def read_requests(path: Path, paths: int = DEFAULT_PATHS) -> RequestsFile:
-    """`paths`: from how many a planner may choose where a request does not say. Raises BadFile."""
+    """Read and validate REQ.json. `paths`: the default number of paths that a planner may choose from. Raises BadFile."""
     document = _read(path, _RequestsDocument)
     requests = [entry.request(paths) for entry in document.requests]
     _check(path, "requests", requests)
@@ -81,7 +81,7 @@ def _instant(value: Any) -> int:
 
 
 def _seconds(value: Any) -> int:
-    """Seconds, with a fraction or without -> microseconds."""
+    """Seconds, with or without a fraction -> microseconds."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ValueError("must be a number of seconds")
     if not (Decimal(value).is_finite() and 0 < value <= MAX_TIME_US // US_PER_S):
@@ -193,7 +193,7 @@ class _RequestsDocument(_Entry):
     requests: list[_Request]
 
 
-# --- reading and complaining ----------------------------------------------------------------------------------------------------
+# --- reading and reporting mistakes ---------------------------------------------------------------------------------------------
 
 _Document = TypeVar("_Document", bound=_Entry)
 
@@ -206,13 +206,13 @@ _WORDS = {
     "model_type": "must be an object",
     "string_too_short": "must not be empty",
 }
-# A plan must not depend on when it is made, so "now" is no default here (the server, which has a clock, has it).
+# A plan must not depend on the time of planning, so "now" is not a default here (unlike on the server, which has a clock).
 _NOT_BEFORE = 'is missing: say when the transfer may begin, for example "2026-01-01T00:00:00Z"'
 
 
 def _read(path: Path, shape: type[_Document]) -> _Document:
     try:
-        # Decimals keep 1e9 and NaN what they are until the shape refuses them by name.
+        # Decimals keep 1e9 and NaN unchanged until validation refuses them by name.
         raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         content = json.loads(raw, parse_float=Decimal, parse_constant=Decimal)
     except OSError as error:
@@ -250,7 +250,7 @@ def _short(value: Any) -> str:
 
 
 def _check(path: Path, name: str, items: Sequence[Link | Request]) -> None:
-    """What single fields cannot show: values out of range, fields that exclude each other, an id that appears twice."""
+    """Checks beyond single fields: values out of range, fields that exclude each other, duplicate ids."""
     mistakes = []
     first: dict[str, int] = {}
     for i, item in enumerate(items):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that may take long: it runs beside the main thread, which says on standard error how far it is and stays free for ctrl-C.
+"""Long-running work: it runs in a second thread, while the main thread shows progress on standard error and handles ctrl-C.
 
-A solver's own code does not look for ctrl-C, so it must not run in the thread that gets it.
+A solver's native code does not react to ctrl-C, so it must not run in the thread that receives it.
 """
 
 import os
@@ -17,14 +17,14 @@ from broker.cli.simulate.show import progress
 
 _Result = TypeVar("_Result")
 
-_LONG_S = 1.0  # what takes less needs no bar
+_LONG_S = 1.0  # shorter work needs no bar
 _GLANCE_S = 0.1
-_GRACE_S = 3.0  # for work that was asked to stop
+_GRACE_S = 3.0  # for work that was told to stop
 _INTERRUPTED = 130
 
 
 class Work(Generic[_Result]):
-    """`task` gets this object: it calls `told` with a part in [0, 1] and a text, and asks `cancelled` whether to stop."""
+    """`task` gets this object: it reports progress through `told`, and checks `cancelled` to see whether to stop."""
 
     def __init__(self, task: "Callable[[Work[_Result]], _Result]", what: str) -> None:
         self._task, self._what = task, what
@@ -34,15 +34,15 @@ class Work(Generic[_Result]):
         self._errors: list[BaseException] = []
 
     def told(self, part: float, text: str) -> None:
-        """Called by the work: how much is done, 0 to 1, and what is being done."""
+        """Called by the task: the fraction done, 0 to 1, and the current activity."""
         self._part, self._text = part, text
 
     def cancelled(self) -> bool:
-        """Was ctrl-C pressed?"""
+        """True if ctrl-C was pressed."""
         return self._stop.is_set()
 
     def done(self) -> _Result:
-        """The task's result, or what it raised. On ctrl-C: exit status 130."""
+        """The task's result; re-raises its exception. On ctrl-C: exit status 130."""
         thread = Thread(target=self._run, daemon=True)
         try:
             thread.start()
@@ -57,7 +57,7 @@ class Work(Generic[_Result]):
             thread.join(_GRACE_S)
             if thread.is_alive():
                 sys.stderr.flush()
-                os._exit(_INTERRUPTED)  # leaving in the ordinary way would wait for the solver, or pull the floor from under it
+                os._exit(_INTERRUPTED)  # a regular exit would wait for the solver, or free memory that it still uses
             raise typer.Exit(_INTERRUPTED) from None
         for error in self._errors:
             raise error
@@ -66,5 +66,5 @@ class Work(Generic[_Result]):
     def _run(self) -> None:
         try:
             self._results.append(self._task(self))
-        except BaseException as error:  # it is raised again where somebody waits for it
+        except BaseException as error:  # raised again in `done`
             self._errors.append(error)

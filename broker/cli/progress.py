@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers as they go: bars on a terminal, a line at every change elsewhere."""
+"""Progress of transfers: bars on a terminal, a line at every change elsewhere."""
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -20,7 +20,7 @@ from broker.core.units import MICROBITS_PER_BYTE, format_time, parse_time
 
 
 class Board:
-    """`show` it the transfers as often as they are read; `notice` says something beside them until the next notice."""
+    """Call `show` with the transfers whenever they are read; `notice` shows a message beside them until the next notice."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -38,7 +38,7 @@ class Board:
             self._live.stop()
 
     def show(self, transfers: Sequence[Transfer], beside: RenderableType | None = None) -> None:
-        """Draw all transfers as they are now; `beside` above them."""
+        """Draw the current state of all transfers; `beside` above them."""
         now = now_us()
         if self._live:
             parts: list[RenderableType] = [beside] if beside is not None else []
@@ -51,7 +51,7 @@ class Board:
             self._say(transfer, now)
 
     def notice(self, text: str) -> None:
-        """Say something beside the bars, as that the broker is away; empty takes it back."""
+        """Show a message beside the bars, for example that the broker is away; an empty one removes it."""
         if not self._live and text and text != self._notice:
             self._print(text)
         self._notice = text
@@ -107,7 +107,7 @@ def name_of(transfer: Transfer) -> str:
 
 
 def size_of(transfer: Transfer) -> int:
-    """The volume; of a holding time, what may be sent in it."""
+    """The volume in bytes; for a holding time, the bytes that may be sent in it."""
     return transfer["booked_bytes"] if transfer["volume_bytes"] is None else transfer["volume_bytes"]
 
 
@@ -120,7 +120,7 @@ def _share(transfer: Transfer) -> float:
 
 
 def _outlook(transfer: Transfer, now: int) -> str:
-    """When it will be done, against what was promised; or why not."""
+    """The expected finish compared with the promise, or the reason for waiting."""
     promised = transfer["promised_finish"]
     if transfer["state"] == "FINISHED":
         return f"done {show_time(transfer['actual_finish'])}{against(transfer['actual_finish'], promised)}"
@@ -139,7 +139,7 @@ def _outlook(transfer: Transfer, now: int) -> str:
 
 
 def against(finish: str | None, promised: str | None) -> str:
-    """How much earlier or later than promised; nothing where either is unknown."""
+    """How much earlier or later than promised; empty if either is unknown."""
     if finish is None or promised is None:
         return ""
     late = parse_time(finish) - parse_time(promised)
@@ -147,7 +147,7 @@ def against(finish: str | None, promised: str | None) -> str:
 
 
 def when_carried(segments: Iterable[Segment], volume_bytes: int, from_us: int = 0) -> int | None:
-    """The instant at which segments have carried so much since `from_us`; None when they do not."""
+    """The instant at which segments have carried `volume_bytes` since `from_us`; None if they never do."""
     missing = volume_bytes * MICROBITS_PER_BYTE
     parsed = [core.Segment(parse_time(s["begin"]), parse_time(s["end"]), s["rate_bps"], tuple(s["path"])) for s in segments]
     for start, end, rate in core.total_rates(parsed):
@@ -162,7 +162,7 @@ def when_carried(segments: Iterable[Segment], volume_bytes: int, from_us: int = 
 
 
 class Bar:
-    """How far one long thing is: a bar on a terminal, a line at every tenth elsewhere."""
+    """Progress of one long task: a bar on a terminal, a line at every tenth elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -179,7 +179,7 @@ class Bar:
             self._live.stop()
 
     def show(self, share: float, what: str) -> None:
-        """`share`: how much is done, 0 to 1; `what`: what is being done."""
+        """`share`: the fraction done, 0 to 1; `what`: the current activity."""
         if self._live:
             row = Table.grid(padding=(0, 1))
             row.add_row(ProgressBar(total=1.0, completed=share, width=40), f"{share:4.0%}", Text(what.strip()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates, sizes, durations and times as people write them on a command line; exact integers inside.
+"""Rates, sizes, durations and times in command-line notation; exact integers inside.
 
-Prefixes are decimal (k M G T P) or binary (Ki Mi Gi Ti Pi). `b` is bit, `B` is byte, as everywhere: a rate without either is in bit/s,
-a size without either is in bytes, and a size in bits is refused rather than guessed at.
+Prefixes are decimal (k M G T P) or binary (Ki Mi Gi Ti Pi). `b` is bit, `B` is byte: a rate without either is in bit/s, a size
+without either is in bytes, and a size in bits is refused rather than guessed.
 """
 
 import re
@@ -80,11 +80,11 @@ def _whole(text: str, value: Fraction, unit: str, most: int) -> int:
 
 
 def _option(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`parse` as Typer wants it: Typer would replace the text of a ValueError by the bare value."""
+    """`parse` for Typer, which would replace the text of a ValueError by the bare value."""
 
     def parser(value: Any) -> Any:
         try:
-            return parse(value) if isinstance(value, str) else value  # defaults are values already
+            return parse(value) if isinstance(value, str) else value  # defaults are already parsed
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
 
@@ -92,7 +92,7 @@ def _option(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def now_us() -> int:
-    """The present, in microseconds."""
+    """The current time in microseconds."""
     return from_datetime(datetime.now(UTC))
 
 
@@ -110,7 +110,7 @@ def _step(text: str) -> dict[str, Any]:
 RATE = _option(parse_rate)
 SIZE = _option(parse_size)
 DURATION = _option(parse_duration)
-WHEN = _option(_when)  # as RFC 3339 text, which is what the API takes
+WHEN = _option(_when)  # as RFC 3339 text, the form of the API
 STEP = _option(_step)
 
 
@@ -136,7 +136,7 @@ def _shortened(value: int) -> str:
 
 
 def show_duration(duration_us: int) -> str:
-    """In the two largest units: "1h 30m", "4.2 s"."""
+    """A duration in its two largest units: "1h 30m", "4.2 s"."""
     sign, seconds = "-" if duration_us < 0 else "", abs(duration_us) / US_PER_S
     if seconds < 60:
         return f"{sign}{seconds:.3g} s"
@@ -148,7 +148,7 @@ def show_duration(duration_us: int) -> str:
 
 
 def show_time(text: str | None, near: datetime | None = None) -> str:
-    """A time of the API in UTC, to the second; with the date only where that is another day than `near` (default: today)."""
+    """A time of the API in UTC, to the second; with the date if it is another day than `near` (default: today)."""
     if text is None:
         return "-"
     moment = datetime.fromisoformat(text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the enrolled hosts a command line speaks of."""
+"""Finds the enrolled hosts that a command line names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 def named_in(arguments: Iterable[str], hosts: Mapping[str, str]) -> list[str]:
     """Names of the hosts that occur in `arguments`, by name or by the host of their data address, in the order of `hosts`.
 
-    `hosts`: name -> HOST:PORT. They are found in `HOST`, `HOST:path`, `user@HOST`, URLs and `--option=HOST`, not within longer names.
+    `hosts`: name -> HOST:PORT. They are found in `HOST`, `HOST:path`, `user@HOST`, URLs and `--option=HOST`, not within longer
+    names.
     """
     words = list(arguments)
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb run`: book, wait for the start, and run any command with its connections held to what is booked."""
+"""`bwb run`: book, wait for the start, and run any command with its connections limited to the booked rate."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ from broker.client.documents import Transfer
 from broker.core.request import DEFAULT_PLANNER
 from broker.core.units import parse_time
 
-_AT_ONCE_US = 5_000_000  # what --no-wait still waits for: agents need a moment to hear of a booking
+_AT_ONCE_US = 5_000_000  # --no-wait still waits this long: agents need a moment to receive a booking
 
 
 class Mechanism(StrEnum):
-    """Ways to hold somebody else's connections to a rate."""
+    """Mechanisms that limit the connections of other programs to a rate."""
 
     pacing = "pacing"
     htb = "htb"
@@ -84,10 +84,10 @@ def run_command(
     ] = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Book so many bytes, wait for the start, and run the command with its TCP connections held to the booked rate.
+    """Book a volume, wait for the start, and run the command with its TCP connections limited to the booked rate.
 
-    The data must leave this host. Exit code: that of the command; 1 when the booking is refused (the answer says what is in
-    the way, and what could be had instead). `bwb-agent exec --help` says how it is done, and what it cannot do.
+    The data must leave this host. Exit code: that of the command; 1 if the booking is refused (the answer gives the reason and
+    counter-offers). `bwb-agent exec --help` explains the mechanisms and their limits.
 
     \b
     Examples
@@ -173,7 +173,7 @@ def _promise(booked: Mapping[str, Any]) -> str:
 
 
 def _become(broker: BrokerClient, booked: Transfer, arguments: list[str]) -> NoReturn:
-    """From here on this process is the supervisor: job control, signals and the exit code are its own."""
+    """Replace this process by the supervisor, which then handles job control, signals and the exit code."""
     try:
         os.execv(arguments[0], arguments)  # noqa: S606 - a list of arguments, and nothing of a shell
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb token`: who may do what."""
+"""`bwb token`: tokens, their scopes and limits."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ token = context.command_group("Tokens for people and programs. Hosts get theirs 
 
 
 class Scope(StrEnum):
-    """What a token allows; an agent's scope is for enrolment alone."""
+    """The scopes of a token; the scope of an agent is only given by enrolment."""
 
     read = "read"
     submit = "submit"
@@ -26,7 +26,7 @@ class Scope(StrEnum):
 
 
 def _limit(given: str) -> int | str:
-    """A number, `unlimited` or `default`."""
+    """Parse a number, `unlimited` or `default`."""
     if given in ("unlimited", "default"):
         return given
     try:
@@ -58,7 +58,7 @@ MaxSuccessors = Annotated[
 
 
 def _limits(*given: Any) -> dict[str, int | str | None]:
-    """What was given, in the order of `LIMITS`, by name; None: the broker's default."""
+    """The given limits by name, in the order of `LIMITS`; None: the broker's default."""
     named = zip(LIMITS, given, strict=True)
     return {name: None if value == "default" else value for name, value in named if value is not None}
 
@@ -125,7 +125,7 @@ def list_tokens(state_dir: StateDir = None, as_json: AsJson = False) -> None:
 
 @token.command()
 def show(token_id: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """One token: what it may have at once, and has."""
+    """One token with its limits and current use."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.token(token_id)
     _show(found, as_json)
@@ -143,7 +143,7 @@ def set_limits(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set what a token may have at once. What it has booked stays, even if that is more.
+    """Set the limits of a token. Existing bookings stay, even if they exceed the limits.
 
     \b
     Examples
@@ -185,7 +185,7 @@ def _show(found: TokenInUse, as_json: bool) -> None:
 
 
 def _share(limit: Limit) -> str:
-    """As "12 of 100"."""
+    """For example "12 of 100"."""
     most = "unlimited" if limit["value"] is None else f"{limit['value']:,}"
     shown = most if limit["used"] is None else f"{limit['used']:,.10g} of {most}"
     return shown if limit["default"] else f"{shown} (its own)"
@@ -193,7 +193,7 @@ def _share(limit: Limit) -> str:
 
 @token.command()
 def revoke(token_id: str, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """End a token. What was booked with it stays booked.
+    """Revoke a token. Its bookings stay.
 
     \b
     Example

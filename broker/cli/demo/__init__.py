@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb demo` and `make demo`: a whole broker, two agents and real files on one machine, judged by what was promised."""
+"""`bwb demo` and `make demo`: a broker, two agents and real files on one machine, compared with the promises."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb demo`: set the stage, play, judge."""
+"""`bwb demo`: start the processes, run the scenario, judge the result."""
 
 import os
 import time
@@ -21,7 +21,7 @@ from broker.client.documents import Transfer
 from broker.core.units import US_PER_S, format_time, parse_time
 
 _POLL_S = 0.4
-_LATE_S = 30  # after the last promise the demo stops waiting
+_LATE_S = 30  # the demo stops waiting this long after the last promise
 
 
 def demo_command(
@@ -36,7 +36,7 @@ def demo_command(
 ) -> None:
     """Start a broker and two agents on this machine, move real files over a link whose capacity dips, and compare with the promises.
 
-    Nothing needs root, nothing is left behind. Exit status 0 only if every transfer ended as promised.
+    No root is needed, and all processes and files are removed at the end. Exit status 0 only if every transfer ended as promised.
 
     \b
     Examples
@@ -101,7 +101,7 @@ def _enrol(stage: Stage, broker: BrokerClient) -> None:
         stage.start_agent(host, broker.url, token)
 
     def ready() -> bool:
-        """Both have told of their clocks, and not in an earlier demo on this broker."""
+        """True if both agents have reported their clocks, and not only in an earlier demo on this broker."""
         heard = {
             host["name"]: host for host in broker.hosts() if host["clock"] and parse_time(host["enrolled"]) >= parse_time(since)
         }
@@ -121,7 +121,7 @@ def _show_answers(broker: BrokerClient, cast: Cast, begin_us: int) -> None:
 
 
 def _watch(broker: BrokerClient, cast: Cast) -> None:
-    """Until all have ended, or ought to have ended long ago."""
+    """Show progress until all transfers have ended, or should have ended long ago."""
     give_up = max(_promise(transfer) for transfer in cast.booked) + _LATE_S * US_PER_S
     with Board(out) as board:
         while True:

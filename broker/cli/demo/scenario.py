@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo asks the broker for: a link whose capacity comes and goes, and five transfers of real files over it."""
+"""The scenario of the demo: a link with changing capacity, and five transfers of real files over it."""
 
 import os
 import shutil
@@ -17,9 +17,9 @@ LINK, BACK = "A-B", "B-A"
 SENDER, RECEIVER = "dtn-a", "dtn-b"
 CAPACITY_BPS = 800_000_000
 NIC_BPS = 10_000_000_000
-# Seconds from the first request on, and what is free of the link from then on. Longer for files that need longer.
+# (seconds from the first request on, capacity of the link from then on). Stretched for larger files.
 STEPS = ((0, CAPACITY_BPS), (4, 200_000_000), (9, 0), (11, 400_000_000), (16, CAPACITY_BPS))
-# The default margin of 1 % is meant for transfers of minutes. These last seconds, and a sender loses some 30 ms at every start.
+# The default margin of 1 % suits transfers of minutes. These last seconds, and a sender loses about 30 ms at every start.
 MARGIN_PPM = 40_000
 
 _MB = 1_000_000
@@ -30,7 +30,7 @@ _MIN_REFUSED_BYTES = 50 * _MB  # a smaller one would fit into any gap
 
 @dataclass(slots=True)
 class Cast:
-    """The files that are to be moved (names relative to the sender's served folder), and what became of the requests."""
+    """The files to transfer (names relative to the sender's served folder), and the answers to the requests."""
 
     folder: Path
     files: list[str] = field(default_factory=list)
@@ -38,11 +38,11 @@ class Cast:
     refused: dict[str, Any] = field(default_factory=dict)
 
     def size(self, index: int) -> int:
-        """Bytes of file `index`."""
+        """The size of file `index` in bytes."""
         return (self.folder / self.files[index]).stat().st_size
 
     def provide(self, given: Sequence[Path]) -> None:
-        """Five files: those given (as often as it takes), else ones full of random bytes."""
+        """Provide five files: the given ones (repeated if necessary), else files of random bytes."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for index, size in enumerate(_GENERATED):
             original = given[index % len(given)] if given else None
@@ -56,7 +56,7 @@ class Cast:
 
 
 def declare_network(broker: BrokerClient) -> None:
-    """The link and its way back, at full capacity until the hosts are there. A broker that has seen the demo has them already."""
+    """Create the link and its reverse, at full capacity until the hosts have enrolled. A broker with an earlier demo has them already."""
     for link_id, source, target in ((LINK, "A", "B"), (BACK, "B", "A")):
         link = {"source": source, "target": target, "capacity_bps": CAPACITY_BPS}
         try:
@@ -68,14 +68,14 @@ def declare_network(broker: BrokerClient) -> None:
 
 
 def warm_up(broker: BrokerClient) -> None:
-    """Have the broker compile what it plans with (once per installation): agents get 1.5 s notice, and the link dips in seconds."""
+    """Have the broker compile its scans (once per installation), because agents get only 1.5 s notice, and the link dips within seconds."""
     request = {"source": SENDER, "destination": RECEIVER, "volume_bytes": 100 * _MB, "payload": {"path": "any"}}
     broker.quote(request, ["vbls", "fbls"])
     broker.quote(request | {"deadline": format_time(now_us() + 1_700_000)}, ["vbls", "fbls"])
 
 
 def ask(broker: BrokerClient, cast: Cast) -> None:
-    """Let the link's capacity dip from now on, and submit all five."""
+    """Let the link's capacity dip from now on, and submit all five requests."""
     begin = now_us()
     stretch = max(1.0, sum(cast.size(index) for index in range(4)) / sum(_GENERATED[:4]))
     steps = [{"from": format_time(begin + round(second * stretch) * US_PER_S), "bps": bps} for second, bps in STEPS]
@@ -94,10 +94,10 @@ def ask(broker: BrokerClient, cast: Cast) -> None:
     earliest = _earliest(broker, wanted)
     cast.booked.append(broker.submit(wanted | {"deadline": format_time(earliest + 2 * US_PER_S)}))
 
-    # Halfway to the earliest possible finish: nobody can keep that, and the answer must say what can be had.
+    # Halfway to the earliest possible finish: the request must be refused, with counter-offers.
     wanted = request(4, "5 impossible") | {"volume_bytes": max(cast.size(4), _MIN_REFUSED_BYTES)}
     now, earliest = now_us(), _earliest(broker, wanted)
-    start = now + 1_600_000  # the agents' lead, and some
+    start = now + 1_600_000  # the agents' lead, and a margin
     try:
         cast.booked.append(broker.submit(wanted | {"deadline": format_time(max((start + earliest) // 2, start))}))
     except ProblemError as problem:
@@ -118,7 +118,7 @@ def _generate(target: Path, size: int) -> None:
 
 
 def _link_or_copy(original: Path, target: Path) -> None:
-    """A second name of the same file where the file system can, as the agent serves nothing that lies outside of its folder."""
+    """Hard-link the file if the file system can, else copy it, because the agent serves only files inside its folder."""
     try:
         target.hardlink_to(original.resolve())
     except OSError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes and folders of one demo. Leaving the stage ends the processes and removes the folders, however it is left."""
+"""The processes and folders of one demo. Leaving the stage in any way ends the processes and removes the folders."""
 
 import os
 import shutil
@@ -24,11 +24,11 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StageError(Exception):
-    """A process of the demonstration did not come up, or ended."""
+    """A process of the demo did not start, or ended."""
 
 
 class Stage:
-    """The processes and folders of a demonstration, and their end."""
+    """The processes and folders of a demo, and their cleanup."""
 
     def __init__(self, state_dir: Path | None, keep: bool) -> None:
         self.keep = keep
@@ -44,9 +44,9 @@ class Stage:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._shielded = True  # a second ctrl-C must not leave half of it behind
+        self._shielded = True  # a second ctrl-C must not interrupt the cleanup
         if not self.keep or kind is not None:
-            for process in reversed(self._processes.values()):  # agents first: they tell the broker that they go
+            for process in reversed(self._processes.values()):  # agents first: they announce their stop to the broker
                 _stop(process)
             shutil.rmtree(self.folder, ignore_errors=True)
         for number, handler in self._handlers.items():
@@ -58,7 +58,7 @@ class Stage:
             raise KeyboardInterrupt
 
     def start_broker(self, settings: dict[str, str], meanwhile: Callable[[], None]) -> BrokerClient:
-        """A broker of our own, or the one that runs on the state directory already; `meanwhile` is done while it starts."""
+        """Start a broker, or use the one already running on the state directory; `meanwhile` runs while the broker starts."""
         try:
             client = BrokerClient(*_address(self.state_dir), patience_s=0)
             client.links()
@@ -73,7 +73,7 @@ class Stage:
         return BrokerClient(*_address(self.state_dir))
 
     def start_agent(self, name: str, url: str, enrolment_token: str) -> None:
-        """An agent of its own, which serves from NAME/out and receives into NAME/in."""
+        """Start an agent that serves from NAME/out and receives into NAME/in."""
         address = f"127.0.0.1:{_free_port()}"
         home = self.folder / name
         folders = ["--state-dir", str(home / "state"), "--serve", str(home / "out"), "--receive", str(home / "in")]
@@ -84,7 +84,7 @@ class Stage:
         self._start(name, command, {"BWB_ENROLMENT_TOKEN": enrolment_token})
 
     def until(self, what: str, ready: Callable[[], bool], *needed: str) -> None:
-        """Wait for `ready`, as long as the processes that it needs live. Raises StageError."""
+        """Wait for `ready` as long as the processes in `needed` live. Raises StageError."""
         deadline = time.monotonic() + _START_LIMIT_S
         while not ready():
             for name in needed:
@@ -95,11 +95,11 @@ class Stage:
             time.sleep(0.05)
 
     def pids(self) -> list[int]:
-        """Process ids of everything that it started."""
+        """The process ids of all started processes."""
         return [process.pid for process in self._processes.values()]
 
     def log_tails(self) -> str:
-        """The last lines of every log, for an error's message."""
+        """The last lines of every log, for an error message."""
         tails = []
         for log in (*sorted(self.folder.glob("*.log")), *sorted((self.state_dir / "logs").glob("*.log"))):
             lines = log.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
@@ -107,9 +107,9 @@ class Stage:
         return "\n".join(tails)
 
     def _start(self, name: str, command: list[str], settings: dict[str, str]) -> None:
-        # A session of its own: ctrl-C at the terminal reaches us alone, and we end the others in order.
+        # In a session of its own, so that ctrl-C reaches only this process, which ends the others in order.
         environment = {key: value for key, value in os.environ.items() if not key.startswith("BWB_")} | settings
-        self._shielded = True  # between the birth of a process and our knowing of it
+        self._shielded = True  # from the start of a process until it is recorded
         try:
             with (self.folder / f"{name}.log").open("wb") as log:
                 self._processes[name] = subprocess.Popen(

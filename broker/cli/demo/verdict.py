@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Was everything as promised? Judged from outside: the files themselves, the broker's answers, the audit."""
+"""Compares the outcome with the promises, from outside: the files themselves, the broker's answers, the audit."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from broker.client.documents import Plan, Transfer
 from broker.core.units import US_PER_S, format_time, parse_time
 
 TOLERANCE = 0.02  # of the planned duration
-SLACK_US = 300_000  # opening a connection, the last fsync, the report
+SLACK_US = 300_000  # for opening a connection, the last fsync, the report
 
 
 _BOOKED_ANEW = ("transfer.rebooked", "transfer.pulled_forward")
@@ -30,19 +30,19 @@ class Judged:
     """One transfer against its promise. Times in microseconds."""
 
     transfer: Transfer
-    planned: Plan  # as it was promised; the broker shortens the plan of what has ended
+    planned: Plan  # as promised; the broker shortens the plans of ended transfers
     source_digest: str
     received_digest: str | None
-    rebooked: bool  # it fell behind, or was pulled forward, and was booked anew: from then on `planned` says nothing of its rate
+    rebooked: bool  # it was booked anew after falling behind or a pull forward: `planned` then no longer determines its rate
 
     @property
     def promised(self) -> int:
-        """The finish that was first answered, in microseconds."""
+        """The finish in the first answer, in microseconds."""
         return parse_time(self.transfer["promised_finish"] or "")
 
     @property
     def allowed(self) -> int:
-        """By how many microseconds it may miss its promise."""
+        """The tolerated deviation from the promise, in microseconds."""
         assert self.planned["start"] is not None
         return round(TOLERANCE * (self.promised - parse_time(self.planned["start"]))) + SLACK_US
 
@@ -54,17 +54,17 @@ class Judged:
 
     @property
     def earliest(self) -> int:
-        """When the plan has carried the volume itself, without the margin on top: a gap in the plan may lie between the two."""
+        """The instant at which the plan has carried the volume without the margin; a gap in the plan may separate it from the finish."""
         finish = when_carried(self.planned["segments"], size_of(self.transfer))
         return self.promised if finish is None else finish
 
     @property
     def intact(self) -> bool:
-        """Is what arrived what was sent, and was that reported?"""
+        """True if the received file equals the source file, and the reported checksum matches."""
         return self.received_digest == self.source_digest and self.transfer["checksum"] == f"sha256:{self.source_digest}"
 
     def faults(self) -> Iterator[str]:
-        """What was not as promised, in words."""
+        """The deviations from the promise, in words."""
         name = name_of(self.transfer)
         if self.transfer["state"] != "FINISHED":
             yield f"{name} is {self.transfer['state']}: {self.transfer['waiting_reason']}"
@@ -80,7 +80,7 @@ class Judged:
 
 
 def judge(broker: BrokerClient, cast: Cast, received: Path) -> tuple[list[Judged], list[str]]:
-    """Every transfer judged, and all that is not as promised."""
+    """All transfers judged, and the list of all faults."""
     judged = []
     for booked in cast.booked:
         path = (booked["payload"] or {})["path"]
@@ -123,7 +123,7 @@ def table(judged: list[Judged], begin_us: int) -> Table:
 
 
 def refusal(document: Mapping[str, Any]) -> Text:
-    """What became of the request that cannot be met."""
+    """The answer to the request that cannot be met."""
     finish = next((offer["finish"] for offer in document.get("counter_offers", []) if "finish" in offer), "?")
     return Text(f"5 impossible: refused ({document.get('status')}), limited by {(document.get('binding') or {}).get('link')}; "
                 f"counter-offer: done at {finish}")  # fmt: skip

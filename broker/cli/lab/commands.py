@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb lab`: the broker, tried on one machine: hosts in network namespaces, and a bottleneck between them that you set as you like."""
+"""`bwb lab`: the broker on one machine: hosts in network namespaces, and an adjustable bottleneck between them."""
 
 import os
 import time
@@ -60,8 +60,8 @@ def up(
 ) -> None:
     """Build the laboratory, run it until ctrl-C, and take it down again.
 
-    The root namespace gets one device and one address (198.18.N.1, the broker's) and nothing else is changed; whatever was made goes
-    away at the end, and what is left of a killed laboratory with the start of the next.
+    The root namespace gets one device and one address (198.18.N.1, the broker's); nothing else is changed. Everything is removed at
+    the end, and the remains of a killed laboratory at the start of the next.
 
     \b
     Examples
@@ -86,14 +86,14 @@ def up(
 
 def _start_services(running: Lab, state_dir: Path | None) -> None:
     broker = running.start_broker(state_dir)
-    # A sender may be 1 % too fast for a moment; the link should not have to drop anything for that.
+    # A sender may be 1 % too fast for a moment; the link should not drop packets because of that.
     broker.declare_links(running.bottleneck.payload_bps * 99 // 100)
     for name in running.hosts:
         running.start_agent(name)
 
 
 def _watch(running: Lab) -> None:
-    """A line that changes, for a person; nothing for a pipe. Until ctrl-C, or until the emulator fails."""
+    """Show a changing line on a terminal, and nothing on a pipe, until ctrl-C, or until the emulator fails."""
     meter = Meter()
     with context.err.status("") as line:
         while running.gateway.process.poll() is None:
@@ -127,7 +127,7 @@ def change(
     direction: Direction = "both",
     which: Which = None,
 ) -> None:
-    """Change the bottleneck while traffic runs. What the broker believes of it stays as it is: see `bwb link change`.
+    """Change the bottleneck while traffic runs. The broker's link keeps its capacity: see `bwb link change`.
 
     \b
     Example
@@ -147,19 +147,19 @@ def change(
 
 @lab.command()
 def cut(direction: Direction = "both", which: Which = None) -> None:
-    """Cut the link: what is on it is lost, and all that comes, until `bwb lab restore`."""
+    """Cut the link: packets on it, and all that arrive, are lost until `bwb lab restore`."""
     _order(which, {"op": "cut", "direction": direction})
 
 
 @lab.command()
 def restore(direction: Direction = "both", which: Which = None) -> None:
-    """Mend a link that was cut."""
+    """Restore a link that was cut."""
     _order(which, {"op": "restore", "direction": direction})
 
 
 @lab.command()
 def status(as_json: context.AsJson = False) -> None:
-    """The laboratories of this machine, and what their links carry."""
+    """The laboratories on this machine, and the traffic on their links."""
     found = _running()
     shown = [{"name": name, **record, "link": _statistics(record)} for name, record in found]
     if as_json:
@@ -177,7 +177,7 @@ def status(as_json: context.AsJson = False) -> None:
 
 @lab.command("sweep")
 def sweep_command() -> None:
-    """Remove what killed laboratories left. Those that run stay as they are."""
+    """Remove the remains of killed laboratories. Running ones are not touched."""
     _need_root()
     try:
         swept = sweep()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bwb lab` shows: what to try, a line of throughput, and a table."""
+"""The output of `bwb lab`: instructions, a line of throughput, and a table."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,17 +9,17 @@ from broker.lab import Lab
 from broker.lab.services import DATA_PORT
 
 _ARROWS = {"left-right": "left → right", "right-left": "left ← right"}
-_LATE_US = 1000  # p99; what the emulator adds to the delay is no longer small then
+_LATE_US = 1000  # p99; above this the emulator's additional delay is no longer small
 
 
 class Meter:
-    """Rates from one look at the statistics to the next."""
+    """Rates between successive readings of the statistics."""
 
     def __init__(self) -> None:
         self._last: dict[str, Any] | None = None
 
     def line(self, now: dict[str, Any]) -> str:
-        """Throughput since the last call, both directions; empty at the first."""
+        """Throughput since the last call, both directions; empty at the first call."""
         last, self._last = self._last, now
         if last is None:
             return ""
@@ -40,7 +40,7 @@ def _lost(way: dict[str, Any]) -> int:
 
 
 def how_to_go_on(running: Lab) -> str:
-    """For the person who started it."""
+    """Instructions for the person who started the laboratory."""
     hosts = list(running.hosts.values())
     first = next(host for host in hosts if host.side == "left")
     other = next(host for host in hosts if host.side == "right")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb link`: the network, what is free of it when, and maintenance windows."""
+"""`bwb link`: the network, its free capacity over time, and maintenance windows."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -21,7 +21,7 @@ link = context.command_group("Links: directed, with a capacity that may change o
 
 
 class Kind(StrEnum):
-    """Why a window takes capacity away."""
+    """The reason for a window."""
 
     maintenance = "maintenance"
     outage = "outage"
@@ -79,7 +79,7 @@ link.command("import")(import_links)
 
 @link.command("list")
 def list_links(state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """All links; hosts' NICs are links, too."""
+    """All links, including hosts' NICs."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.links()
     if as_json:
@@ -120,7 +120,7 @@ def change(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change a link. Lowering it under what is booked is refused, with the promises that would break; --replan goes on.
+    """Change a link. Less capacity than booked is refused, with the promises that would break; --replan overrides this.
 
     \b
     Examples
@@ -143,7 +143,7 @@ def delete(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a link. Where transfers are booked on it that is refused; with --replan they take other paths."""
+    """Remove a link. If transfers are booked on it this is refused; with --replan they take other paths."""
     with context.broker(state_dir, as_json) as broker:
         done = broker.delete_link(link_id, on_broken="replan" if replan else "refuse", preview=preview)
     if as_json:
@@ -168,7 +168,7 @@ def calendar(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Plot what is booked and what is free on a link.
+    """Plot the booked and the free rate of a link.
 
     \b
     Examples
@@ -208,7 +208,7 @@ def window(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """For a while, no more than --rate of a link may be used: maintenance, an outage, background traffic.
+    """Limit a link to --rate for some time: maintenance, an outage, background traffic.
 
     \b
     Examples
@@ -233,5 +233,5 @@ def _links_of(file: Path) -> list[dict[str, Any]]:
     links = document.get("links") if isinstance(document, dict) else None
     if not isinstance(links, list) or not all(isinstance(item, dict) for item in links):
         context.fail(f'{file}: want {{"links": [...]}}, as `bwb plan` reads it', context.MISUSED)
-    # null means "not given" in NET.json; the API says so by leaving it out
+    # null means "not given" in NET.json; in the API the field is left out
     return [{name: value for name, value in item.items() if value is not None} for item in links]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb link import`: a whole network at once, from NET.json or of topohub."""
+"""`bwb link import`: a whole network at once, from NET.json or from topohub."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -44,10 +44,10 @@ def import_links(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring in a whole network, or bring the present one up to date: all of it in one step, or nothing.
+    """Import a whole network, or update the present one: all of it in one step, or nothing.
 
-    Links are known by their id: those that are new are created, those that differ are changed, those that are equal are left alone.
-    Networks of topohub come without capacities; give one for all links. Each adjacency becomes two directed links.
+    Links are matched by id: new ones are created, different ones changed, equal ones left unchanged. Networks of topohub come
+    without capacities; give one for all links. Each adjacency becomes two directed links.
 
     \b
     Examples
@@ -84,7 +84,7 @@ def import_links(
 
 
 def _read_links(file: Path) -> tuple[list[Link], Sequence[dict[str, Any]]]:
-    """The links, and what the file says of nodes."""
+    """The links of a file, and the nodes that it describes."""
     try:
         found = read_network(file)
     except BadFile as bad:
@@ -107,7 +107,7 @@ def _topohub_links(name: str, common: dict[str, Any]) -> list[Link]:
 
 
 def _options(fields: Mapping[str, Any]) -> str:
-    """Names of the command's options, for fields of the API."""
+    """The names of the command's options for fields of the API."""
     return ", ".join("--" + name.removesuffix("_bps").removesuffix("_bytes").removesuffix("_us") for name in fields)
 
 
@@ -123,7 +123,7 @@ def _show_names(search: str, as_json: bool) -> None:
 
 
 def _blame_file(network: str, problem: ProblemError, as_json: bool) -> None:
-    """What the broker says of links.3.metric, in terms of the file."""
+    """Report a problem of the broker, such as links.3.metric, by its place in the file."""
     errors = problem.document.get("errors") or []
     ours = [error for error in errors if str(error.get("field", "")).startswith("links.")]
     if ours and not as_json:

@@ -30,6 +30,6 @@ Available = Annotated[
 def pick_given(
     capacity: int | None, mtu: int | None, channel: int | None, slot: int | None, metric: int | None, available: list[Any] | None
 ) -> dict[str, Any]:
-    """The fields of a link that were given as options."""
+    """The link fields that were given as options."""
     fields = {"capacity_bps": capacity, "mtu_bytes": mtu, "channel_bps": channel, "slot_us": slot, "metric": metric}
     return {name: value for name, value in (fields | {"available": available or None}).items() if value is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gamma(t) as text: what is booked, and above it what is free, over time."""
+"""gamma(t) as text: the booked rate, and above it the free rate, over time."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ _BOOKED, _FREE = "█", "░"
 
 
 def calendar(found: Calendar, width: int) -> Text:
-    """Columns of equal time. Each shows its mean, so a short peak is lower here than it is (--steps has the figures)."""
+    """A plot with columns of equal time. Each shows its mean, so short peaks appear lower than they are (--steps prints the figures)."""
     begin, end = parse_time(found["begin"]), parse_time(found["end"])
     edges = [parse_time(step["begin"]) for step in found["steps"]] + [end]
     highest = max((step["capacity_bps"] for step in found["steps"]), default=0)
@@ -30,7 +30,7 @@ def calendar(found: Calendar, width: int) -> Text:
     text = Text(f"{found['link']}  ", style="bold")
     text.append(f"{_BOOKED} booked  ", style="not bold blue").append(f"{_FREE} free\n", style="not bold green")
     for row in range(_HEIGHT, 0, -1):
-        # A cell is filled when the value reaches its middle; whatever is above 0 shows in the lowest row.
+        # A cell is filled if the value reaches its middle; any value above 0 fills the lowest row.
         level = highest * (2 * row - 1) / (2 * _HEIGHT) if row > 1 else 0.0
         label = show_rate(round(highest * row / _HEIGHT)) if row % 4 == 0 else ""
         text.append(f"{label:>{label_width}} ┤", style="dim")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links, and what changing them does to transfers, as people read it."""
+"""Output of links, and of the effect of their changes on transfers, for people."""
 
 from broker.cli import context
 from broker.cli.quantities import show_rate
@@ -9,7 +9,7 @@ MAX_SHOWN = 20
 
 
 def capacity(found: Link) -> str:
-    """The capacity for people; `*` where it has steps."""
+    """The capacity for people; with `*` if it has steps."""
     return show_rate(found["capacity_bps"]) + ("*" if found["available"] else "")
 
 
@@ -39,7 +39,7 @@ def show_link(found: Link) -> None:
 
 
 def show_change(changed: LinkChange, as_json: bool) -> None:
-    """Print a link after a change, and what the change did to transfers."""
+    """Print a link after a change, and the effect of the change on transfers."""
     if as_json:
         context.show_json(changed)
         return
@@ -48,7 +48,7 @@ def show_change(changed: LinkChange, as_json: bool) -> None:
 
 
 def show_settled(done: LinkChange | LinkDeleted | TopologyChange) -> None:
-    """Who lost the place, and what became, or would become, of each."""
+    """Print the displaced transfers, and the outcome or expected outcome of each."""
     for title, style, ids in (("planned anew", "", done["replanned"]), ("promises broken", "bold red", done["broken"])):
         if ids:
             more = f" and {len(ids) - MAX_SHOWN} more" if len(ids) > MAX_SHOWN else ""

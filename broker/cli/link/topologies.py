@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real and synthetic networks by name, from the package topohub (SNDlib, Internet Topology Zoo, backbones, CAIDA, Gabriel graphs).
 
-They know places and distances, and nothing of capacities: those are the caller's.
+They include places and distances, but no capacities: the caller provides these.
 """
 
 import re
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from broker.core.network import Link
 
-_LONGEST_NAME = 60  # two of them and a "--" are a link's id, which has 128 characters
+_LONGEST_NAME = 60  # a link's id, with 128 characters, contains two of them and a "--"
 
 
 class UnknownTopology(Exception):
-    """There is no network of that name; says which names are near."""
+    """There is no network of that name; the message lists similar names."""
 
     def __init__(self, name: str) -> None:
         near = get_close_matches(name, names(), n=3, cutoff=0.5)
@@ -27,7 +27,7 @@ class UnknownTopology(Exception):
 
 
 class Equal(NamedTuple):
-    """What all links of an imported network have in common."""
+    """The common properties of all links of an imported network."""
 
     capacity_bps: int
     mtu_bytes: int | None = None
@@ -37,7 +37,7 @@ class Equal(NamedTuple):
 
 
 def names(search: str = "") -> list[str]:
-    """group/name of every network, those that contain `search`."""
+    """The group/name of every network that contains `search`."""
     found = sorted(_walk(files("topohub") / "data", ""))
     return [name for name in found if search.casefold() in name.casefold()]
 
@@ -73,7 +73,7 @@ def links(name: str, equal: Equal) -> list[Link]:
 
 
 def places(name: str) -> list[dict[str, Any]]:
-    """Where the nodes of such a network stand, by the names that `links` gives them."""
+    """The places of the nodes of a network, with the names that `links` gives them."""
     import topohub
 
     nodes = topohub.get(name)["nodes"]
@@ -97,7 +97,7 @@ def _walk(folder: Traversable, prefix: str) -> list[str]:
 
 
 def _node_names(nodes: list[dict[str, Any]]) -> dict[Any, str]:
-    """A name of the broker's for each node: in ASCII, without blanks, none twice."""
+    """A valid and unique name for each node: in ASCII, without blanks."""
     plain = {node["id"]: _plain(str(node.get("name") or "")) for node in nodes}
     times = Counter(plain.values())
     return {key: name if name and times[name] == 1 else f"{name or 'node'}-{_plain(str(key))}" for key, name in plain.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb plan`: plan requests on a network offline. No server, no database, no clock: files in, a plan out."""
+"""`bwb plan`: plan requests on a network offline, from files, without server, database or clock."""
 
 import sys
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import typer
 
 from broker.core.request import DEFAULT_PATHS, DEFAULT_PLANNER, MAX_PATHS
 
-if TYPE_CHECKING:  # numba and rich load only when there is something to plan
+if TYPE_CHECKING:  # numba and rich are loaded only for planning
     from broker.cli.plan.outcome import Outcome
     from broker.core.network import Network
     from broker.core.request import Request
@@ -120,7 +120,7 @@ def plan_command(
     from broker.cli.plan.show import comparison, tables
 
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter of some id still shows the plan
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character of some id still shows the plan
     console = Console()
     unicode = console.encoding.startswith("utf")
     shown = comparison(outcomes, unicode, console.width) if comparing else tables(outcomes[0], unicode, console.width)

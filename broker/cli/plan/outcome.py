@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a planner made of a file of requests, and its JSON form (design, section 4)."""
+"""The outcome of planning a file of requests, and its JSON form (design, section 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from broker.planners.signature import Calendars
 
 @dataclass(frozen=True)
 class Outcome:
-    """`more`: members that only this planner's metrics have. `trouble`: why the answer is not what was asked for, though it is one."""
+    """`more`: additional metrics of this planner. `trouble`: why the answer is not entirely as requested, None if it is."""
 
     planner: str
     books: bool
@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def mean_finish_s(self) -> float | None:
-        """Mean time from `not_before` to the finish, over what was admitted."""
+        """Mean time in seconds from `not_before` to the finish, over the admitted requests; None if there are none."""
         waits = [
             decision.answer.finish_us - decision.request.not_before_us
             for decision in self.schedule.decisions
@@ -39,14 +39,14 @@ class Outcome:
 
     @property
     def segments(self) -> int:
-        """How many rows all plans have together."""
+        """The total number of rows of all plans."""
         return sum(len(plan.segments) for plan in self.schedule.plans)
 
 
 def outcome_of(
     name: str, objective: str | None, time_limit_s: float | None, requests: Sequence[Request], network: Network, work: Work[Any]
 ) -> Outcome:
-    """Raises PlanRejected when a plan breaks a rule."""
+    """Plan all requests with one planner. Raises PlanRejected when a plan breaks a rule."""
     planner = PLANNERS[name]
     if not isinstance(planner, Optimal):
         return Outcome(name, planner.traits.books, plan_all(planner, requests, network))
@@ -56,7 +56,7 @@ def outcome_of(
 
 
 class _Solved:
-    """`optimal` for one batch, remembering what it says of its own answer."""
+    """`optimal` for one batch; keeps the metrics of its solution."""
 
     name = Optimal.name
     traits = Optimal.traits

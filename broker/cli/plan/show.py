@@ -17,16 +17,16 @@ from broker.planners.offers import CounterOffer
 from broker.planners.sequence import Decision
 
 _COLUMNS = 18
-_MAX_ROWS = 40  # of a comparison: more would push its first table out of sight
+_MAX_ROWS = 40  # of a comparison: more would scroll its first table off the screen
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*%#"
 _UNITS = {"congestion": "of the busiest link", "admitted": "admitted", "volume": "bytes", "completion": "weighted seconds"}
 
 
 def tables(outcome: Outcome, unicode: bool, width: int) -> list[RenderableType]:
-    """One row a transfer with its rate over the time of the whole schedule, then what was refused and why.
+    """One row per transfer with its rate over the time of the whole schedule, then the refusals with their reasons.
 
-    Paths need a column of their own, which 80 characters have no room for.
+    Paths need a separate column, for which 80 characters are not enough.
     """
     schedule, paths = outcome.schedule, width >= 100
     begin, end = _span([outcome])
@@ -80,7 +80,7 @@ def comparison(outcomes: Sequence[Outcome], unicode: bool, width: int) -> list[R
 
 
 def _side_by_side(outcomes: Sequence[Outcome], bars: str, width: int, top: int) -> Iterator[RenderableType]:
-    """As many planners beside each other as there is room for, the others below."""
+    """As many planners side by side as fit, the others below."""
     begin, end = _span(outcomes)
     decisions = outcomes[0].schedule.decisions[:_MAX_ROWS]
     name = min(max(len("Transfer"), *(len(decision.request.id) for decision in decisions)), 24)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb openapi`: export the contract, or check that the exported one is what the code says."""
+"""`bwb openapi`: export the contract, or check that the exported one matches the code."""
 
 from pathlib import Path
 from typing import Annotated

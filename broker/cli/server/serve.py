@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb serve`, `bwb worker`, `bwb migrate`: the parts of the broker alone, any number of each."""
+"""`bwb serve`, `bwb worker`, `bwb migrate`: single parts of the broker, each in any number."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ import typer
 DEFAULT_PORT = 7410
 _APP = "broker.main:create_app"
 _EMBEDDED_START_S = 30
-_GRACE_S = 3  # event streams never end by themselves; everything else is long done by then
+_GRACE_S = 3  # event streams do not end by themselves; all other requests have ended by then
 
 
 def serve_command(
@@ -35,8 +35,8 @@ def serve_command(
         "factory": True,
         "loop": "uvloop",
         "http": Guarded,
-        "ws": "none",  # nobody speaks it here, and its connections would be nobody's to watch
-        "proxy_headers": False,  # uvicorn would believe anyone on this machine; BWB_TRUSTED_PROXIES says whom we believe
+        "ws": "none",  # WebSockets are not used, and their connections would not be monitored
+        "proxy_headers": False,  # uvicorn would trust any process on this machine; BWB_TRUSTED_PROXIES names the trusted ones
         "lifespan": "on",
         "access_log": access_log,
         "log_config": _log_config(),
@@ -46,17 +46,17 @@ def serve_command(
     if fd is None:
         uvicorn.run(_APP, host=host, port=port, workers=workers, **options)
         return
-    import_module(_APP.partition(":")[0])  # takes a while, and `bwb up` starts us before its database
-    if token_dir := sys.stdin.read():  # `bwb up` names it at the first start, and not when it starts us again
+    import_module(_APP.partition(":")[0])  # takes a while, and `bwb up` starts this process before its database
+    if token_dir := sys.stdin.read():  # `bwb up` sends it at the first start, but not at a restart
         _prepare(Path(token_dir), _EMBEDDED_START_S)
     server = uvicorn.Server(uvicorn.Config(_APP, **options))
     server.run(sockets=[socket.socket(fileno=fd)])
     if not server.started:
-        raise typer.Exit(3)  # as uvicorn.run does
+        raise typer.Exit(3)  # the same exit code as uvicorn.run
 
 
 def _log_config() -> dict[str, Any]:
-    """uvicorn's own, and our lines in the same form: each with the id of the request that it belongs to."""
+    """uvicorn's log configuration, and our loggers in the same form: each line has the id of its request."""
     from uvicorn.config import LOGGING_CONFIG
 
     config = deepcopy(LOGGING_CONFIG)
@@ -81,13 +81,13 @@ def worker_command(
     from broker.settings import settings
 
     celery = [sys.executable, "-m", "celery", "--app", "broker.jobs.celery_app:app", "worker"]
-    # A long job is watched by a process of the pool: one more for each, so that what is due every second never waits for it.
+    # One pool process monitors each long job: the additional ones keep periodic tasks from waiting for it.
     options = ["--concurrency", str(concurrency + settings().job_slots), "--loglevel", log_level]
     options += [
         "--without-mingle",
         "--without-gossip",
         "--without-heartbeat",
-    ]  # workers need not know each other: the database does
+    ]  # workers coordinate through the database only
     if beat:
         options += ["--beat", "--schedule", str(schedule)]
     os.execv(celery[0], celery + options)  # noqa: S606  the worker takes our pid: signals reach it, nothing stays in between
@@ -99,7 +99,7 @@ def migrate_command(
     ] = None,
     wait: Annotated[float, typer.Option(metavar="SECONDS", help="Give the database so long to answer.")] = 5,
 ) -> None:
-    """Bring the database of BWB_DATABASE_URL to the newest schema. `bwb up` does it by itself."""
+    """Upgrade the database of BWB_DATABASE_URL to the newest schema. `bwb up` does this automatically."""
     _prepare(token_dir, wait)
 
 

@@ -19,14 +19,14 @@ def up_command(
 ) -> None:
     """Start PostgreSQL, Redis, the API with its dashboard and a worker, and keep them running until ctrl-C.
 
-    BWB_DATABASE_URL and BWB_REDIS_URL point it at servers of yours instead of the embedded ones.
+    BWB_DATABASE_URL and BWB_REDIS_URL select your own servers instead of the embedded ones.
     """
     from broker import settings
     from broker.embedded import UpError
     from broker.embedded.supervisor import up
 
     def report(line: str) -> None:
-        with suppress(OSError):  # nobody reads any more: no reason to stop
+        with suppress(OSError):  # the output is closed, which is no reason to stop
             typer.echo(line)
 
     try:

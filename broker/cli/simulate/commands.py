@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb simulate`: what-if questions offline. No server, no database; the same seed gives the same answer."""
+"""`bwb simulate`: what-if questions offline, without server or database; the same seed gives the same answer."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ import typer
 
 from broker.cli.quantities import DURATION, RATE, SIZE
 
-if TYPE_CHECKING:  # numba, numpy and matplotlib load only when there is something to simulate
+if TYPE_CHECKING:  # numba, numpy and matplotlib are loaded only for a simulation
     from broker.core.network import Network
 
 simulate = typer.Typer(
@@ -122,12 +122,12 @@ def run_command(
     csv: Csv = None,
     png: Png = None,
 ) -> None:
-    """Send the same traffic through several planners and compare what each gives.
+    """Send the same traffic through several planners and compare the results.
 
     Requests arrive on a virtual clock. List planners (vbls, fbls, ...) answer
-    each as it arrives; joint ones (vifi, optimal) plan together what arrived in
-    each --batch; ifs and ps are baselines where nobody plans and nobody is
-    refused. Options go before what a --spec says.
+    each as it arrives; joint ones (vifi, optimal) plan the arrivals of each
+    --batch together; ifs and ps are baselines without planning or refusals.
+    Options override the fields of a --spec.
 
     \b
     Examples
@@ -182,7 +182,7 @@ def run_command(
         given["matrix"] = None if matrix is None else files.matrix(matrix)
         given["trace"] = None if trace is None else files.trace(trace)
         document = files.document(spec, given)
-        if trace is not None:  # it has arrivals of its own, whatever a --spec said
+        if trace is not None:  # it has its own arrivals, which override those of a --spec
             document = {
                 name: value for name, value in document.items() if name not in ("load", "arrivals_per_s") or given[name] is not None
             }
@@ -232,7 +232,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _check_outputs(csv: Path | None, png: Path | None) -> None:
-    """Before minutes of work, not after them."""
+    """Check that the output files can be written before minutes of work."""
     for option, path in (("--csv", csv), ("--png", png)):
         if path is not None and path.is_dir():
             _fail(f"{option}: {path} is a folder; name a file")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line and the files of `bwb simulate run` -> the document that `Specification.from_document` takes, and back to options in errors.
+"""Converts options and files of `bwb simulate run` to the document for `Specification.from_document`, and field names in errors to options.
 
-What is wrong with values is for the specification to say; here is only what is wrong with a file or with the way something is written.
+The specification validates the values; this module only checks the files and their syntax.
 """
 
 import csv
@@ -47,7 +47,7 @@ _OPTIONS = {
 
 
 def document(spec: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's document with what is given on the command line in place of what it says. Raises BadFile."""
+    """The document of the file, overridden by the values given on the command line. Raises BadFile."""
     base = {} if spec is None else _json(spec)
     if not isinstance(base, dict):
         assert spec is not None
@@ -66,7 +66,7 @@ def document(spec: Path | None, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_words(problem: FieldProblem, given: Mapping[str, Any], spec: Path | None) -> str:
-    """With the name of the option that it came from, or that would help; of the --spec where that has the field."""
+    """The problem with the name of the option that caused or would solve it; or of the --spec, if its field is wrong."""
     field = problem.field.partition("[")[0]
     option = _OPTIONS.get(field)
     if spec is not None and given.get(field) is None:
@@ -90,7 +90,7 @@ def rates(text: str) -> list[dict[str, Any]]:
 
 
 def factors(text: str | None) -> tuple[float | None, float | None]:
-    """2:4 -> both; 3 -> 3 to 3. Raises ValueError."""
+    """2:4 -> (2, 4); 3 -> (3, 3). Raises ValueError."""
     if text is None:
         return None, None
     low, colon, high = text.partition(":")
@@ -101,7 +101,7 @@ def factors(text: str | None) -> tuple[float | None, float | None]:
 
 
 def leads(text: str | None) -> tuple[float | None, float | None]:
-    """0s:2h -> seconds. Raises ValueError."""
+    """0s:2h -> (0, 7200), in seconds. Raises ValueError."""
     if text is None:
         return None, None
     low, colon, high = text.partition(":")
@@ -112,14 +112,14 @@ def leads(text: str | None) -> tuple[float | None, float | None]:
 
 
 def matrix(path: Path) -> list[Any]:
-    """Raises BadFile."""
+    """The traffic matrix of a file. Raises BadFile."""
     if path.suffix.lower() == ".csv":
         return _rows(path, ("source", "destination"), ("weight",), texts=("source", "destination"))
     return _entries(path, "matrix")
 
 
 def trace(path: Path) -> list[Any]:
-    """Raises BadFile."""
+    """The arrivals of a trace file. Raises BadFile."""
     if path.suffix.lower() == ".csv":
         optional = ("source", "destination", "rate_max_bps", "not_before_s", "deadline_s")
         return _rows(path, ("arrival_s", "volume_bytes"), optional, texts=("source", "destination"))
@@ -130,7 +130,7 @@ def trace(path: Path) -> list[Any]:
 
 
 def _planned(path: Path) -> list[Any]:
-    """A REQ.json of `bwb plan`: each request arrives when it may begin, the first one at 0 s."""
+    """A REQ.json of `bwb plan` as a trace: each request arrives at its `not_before`, the first one at 0 s."""
     requests = read_requests(path).requests
     unfit = [f"requests[{i}].duration_s: a trace has volumes alone" for i, each in enumerate(requests) if each.volume_bytes is None]
     if unfit or not requests:
@@ -150,7 +150,7 @@ def _planned(path: Path) -> list[Any]:
 
 
 def _entries(path: Path, name: str) -> list[Any]:
-    """A list, or an object that has it under `name`."""
+    """The entries of a JSON file: a list, or an object with the list under `name`."""
     content = _json(path)
     entries = content.get(name) if isinstance(content, dict) else content
     if not isinstance(entries, list) or not entries:

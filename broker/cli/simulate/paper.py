@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb simulate vbls-paper`: the runs in several processes, their table and their CSV."""
+"""`bwb simulate vbls-paper`: run the points in several processes; their table and CSV."""
 
 import csv
 import signal
@@ -24,7 +24,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def parse_loads(text: str | None) -> list[float]:
-    """Raises ValueError."""
+    """Comma-separated loads. Raises ValueError."""
     if text is None:
         return list(LOADS)
     loads = []
@@ -33,14 +33,14 @@ def parse_loads(text: str | None) -> list[float]:
             load = float(word)
         except ValueError:
             raise ValueError(f"--loads: {word!r} is no number; write 0.5,0.9") from None
-        if not 0.001 <= load <= 10:  # NaN neither
+        if not 0.001 <= load <= 10:  # also excludes NaN
             raise ValueError(f"--loads: {word} is not in 0.001..10 (the queue grows for ever from 1 on)")
         loads.append(load)
     return _distinct(loads, "--loads")
 
 
 def parse_seeds(text: str) -> list[int]:
-    """Raises ValueError."""
+    """Comma-separated seeds. Raises ValueError."""
     seeds = []
     for word in _words(text, "--seeds"):
         if not (word.isascii() and word.isdigit() and len(word) <= 18):
@@ -77,13 +77,14 @@ def measure_all(loads: Sequence[float], seeds: Sequence[int], requests: int, job
 
 
 def _measured(wanted: Sequence[Point], jobs: int) -> Iterator[Delays]:
-    """In the order of the points, whoever is ready first."""
+    """The results in the order of the points, regardless of which finishes first."""
     if jobs == 1:
         yield from map(measure, wanted)
         return
-    # Spawned, not forked: there may be threads here already.
+    # Spawned, not forked: this process may already have threads.
     with ProcessPoolExecutor(min(jobs, len(wanted)), get_context("spawn")) as pool:
-        # Ctrl-C goes to all processes of a terminal. Those that are started while it is ignored go on ignoring it: this one alone answers.
+        # Ctrl-C reaches all processes of a terminal. Children started while it is ignored keep ignoring it: only this process
+        # reacts.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             coming = pool.map(measure, wanted)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How simulations are shown: a bar while they run, tables when they are done."""
+"""Output of simulations: a bar while they run, tables at the end."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from broker.core.units import US_PER_S
 
 @contextmanager
 def progress() -> Iterator[Callable[[float, str], None]]:
-    """A bar on standard error when that is a terminal; it leaves nothing behind."""
+    """A bar on standard error if that is a terminal; it is removed at the end."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _share, _text: None
@@ -29,7 +29,7 @@ def progress() -> Iterator[Callable[[float, str], None]]:
 
 
 def show_table(table: Table) -> None:
-    """As wide as it is: figures that are cut off help nobody."""
+    """Print a table at full width, because cut figures are useless."""
     console = Console(highlight=False)
     natural = Measurement.get(console, console.options.update(max_width=1000), table).maximum
     Console(width=natural, highlight=False).print(table)
@@ -75,7 +75,7 @@ def _planners(measures: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _classes(measures: Sequence[Mapping[str, Any]]) -> Table | None:
-    """Delay by Rmax, where there are several."""
+    """Delay by Rmax, if there are several."""
     if len(measures[0]["classes"]) < 2:
         return None
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

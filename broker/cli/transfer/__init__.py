@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb transfer`: ask for transfers, watch and steer them."""
+"""`bwb transfer`: request, watch and control transfers."""

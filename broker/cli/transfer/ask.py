@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb transfer submit|quote|change`: what is asked of the broker."""
+"""`bwb transfer submit|quote|change`: requests to the broker."""
 
 from pathlib import Path
 from typing import Annotated
@@ -108,7 +108,7 @@ def submit(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Book a transfer. Exit status 1 when it is refused: the answer says what is in the way, and what could be had instead.
+    """Book a transfer. Exit status 1 if it is refused: the answer gives the reason and counter-offers.
 
     \b
     Examples
@@ -172,7 +172,7 @@ def quote_command(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """What each planner would book now, side by side. Nothing is booked, and nothing is kept for you.
+    """The plan that each planner would book now, side by side. Nothing is booked or reserved.
 
     \b
     Examples
@@ -216,7 +216,7 @@ def change(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what is asked. It is checked like a new booking; refused (exit status 1), the old booking stays as it is.
+    """Change a transfer's request. It is checked like a new booking; if refused (exit status 1), the old booking stays unchanged.
 
     \b
     Examples
@@ -252,7 +252,7 @@ def change(
 
 
 def remark_preview(preview: bool) -> None:
-    """Say that nothing was changed, where it was a preview."""
+    """Remark that nothing was changed, if it was a preview."""
     if preview:
         context.remark("a preview: nothing was changed")
 

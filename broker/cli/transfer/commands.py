@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bwb transfer`: ask for transfers, look at them, steer them."""
+"""`bwb transfer`: request, show and control transfers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +78,7 @@ def show(
     state_dir: StateDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """One transfer: its state, what is booked for it, and why it waits."""
+    """One transfer: its state, its booking, and why it waits."""
     with context.broker(state_dir, as_json) as broker:
         found = broker.transfer(transfer_id)
         events = broker.history(transfer_id) if history else []
@@ -92,7 +92,7 @@ def show(
 
 @transfer.command()
 def watch(ids: Ids = None, state_dir: StateDir = None, as_json: AsJson = False) -> None:
-    """Watch transfers until they have ended (without IDs: all that are alive now). Exit status 1 when one did not finish.
+    """Watch transfers until they have ended (without IDs: all live ones). Exit status 1 if one did not finish.
 
     Ctrl-C ends the watching, not the transfers. --json prints them once all have ended.
     """
@@ -102,7 +102,7 @@ def watch(ids: Ids = None, state_dir: StateDir = None, as_json: AsJson = False) 
 
 
 def _action(action: Action, about: str) -> None:
-    """One command per action that the API has; they differ in their names, and a commit has nothing to preview."""
+    """Add the command of an action of the API; the commands differ in their names, and a commit has no preview."""
 
     def carry_out(ids: list[str], preview: bool, state_dir: Path | None, as_json: bool) -> None:
         changed: list[Transfer] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several `bwb transfer` commands share, and the request that they make."""
+"""Options that several `bwb transfer` commands share, and the request built from them."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,14 +14,14 @@ from broker.core.units import US_PER_S
 
 
 class Mode(StrEnum):
-    """Modes that a command line can ask for."""
+    """Modes that the command line offers."""
 
     reserve = "reserve"
     managed = "managed"
 
 
 class Limit(StrEnum):
-    """Limits of a transfer that can be taken back."""
+    """Limits of a transfer that can be removed."""
 
     deadline = "deadline"
     not_before = "not-before"
@@ -44,7 +44,7 @@ LIMITS = {
 
 
 class State(StrEnum):
-    """States to filter by, as the contract names them."""
+    """States to filter by, as in the contract."""
 
     HELD = "HELD"
     RESERVED = "RESERVED"
@@ -95,7 +95,7 @@ Preview = Annotated[bool, typer.Option("--preview", help="Change nothing; show w
 
 
 class Signal(StrEnum):
-    """On what a successor begins."""
+    """The event on which a successor starts."""
 
     direct = "direct"
     broker = "broker"
@@ -103,14 +103,14 @@ class Signal(StrEnum):
 
 
 class Timeout(StrEnum):
-    """What happens when the signal does not come."""
+    """What happens if the signal does not come."""
 
     start = "start"
     cancel = "cancel"
 
 
 class Overrun(StrEnum):
-    """What happens when the predecessor needs longer."""
+    """What happens if the predecessor takes longer than booked."""
 
     delay = "delay"
     fallback = "fallback"
@@ -148,7 +148,7 @@ def question(
     duration: int | None,
     fields: dict[str, Any],
 ) -> dict[str, Any]:
-    """The request as the API takes it: what was not given is left out."""
+    """The request as the API takes it, without fields that were not given."""
     if source is None or destination is None:
         context.fail("give SOURCE DESTINATION, or --file", context.MISUSED)
     volume = size_of.stat().st_size if size_of is not None else size
@@ -166,7 +166,7 @@ def shape(
     shortest_segment: int | None,
     best_effort: bool | None,
 ) -> dict[str, Any]:
-    """The fields that say how a plan may look, where they were given."""
+    """The given fields that constrain a plan."""
     return {
         "paths": paths,
         "path": via.split(",") if via else None,
@@ -183,12 +183,12 @@ def seconds(duration_us: int | None) -> float | None:
 
 
 def planners(given: str) -> list[str]:
-    """Planners by name, separated by commas; `all`: every one."""
+    """Planners by name, separated by commas; `all` means every one."""
     return ["*"] if given in ("all", "*") else given.split(",")
 
 
 def json_object(text: str | None) -> dict[str, Any] | None:
-    """The object that --metadata gives. Exits where it is none."""
+    """The object given by --metadata. Exits if it is not an object."""
     if text is None:
         return None
     try:
@@ -203,7 +203,7 @@ def json_object(text: str | None) -> dict[str, Any] | None:
 def start_signal(
     kind: Signal | None, timeout_us: int | None, on_timeout: Timeout | None, on_overrun: Overrun | None
 ) -> dict[str, Any] | None:
-    """None when nothing is said of it."""
+    """The start signal, or None if no option for it was given."""
     fields = {"kind": kind, "timeout_s": seconds(timeout_us), "on_timeout": on_timeout, "on_overrun": on_overrun}
     given = {name: str(value) if isinstance(value, StrEnum) else value for name, value in fields.items() if value is not None}
     return given or None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `bwb transfer` prints: a transfer, its plan, quotes, a batch."""
+"""The output of `bwb transfer`: a transfer, its plan, quotes, a batch."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -51,7 +51,7 @@ def show_transfer(found: Transfer) -> None:
 
 
 def _against_promise(found: Transfer, finish: str) -> str:
-    """How the promise was kept; what did not finish has kept none."""
+    """A comparison with the promise for a finished transfer; otherwise a note if its end is assumed, or empty."""
     if found["state"] == "FINISHED":
         return against(finish, found["promised_finish"])
     return " (assumed: a late report corrects it)" if found["assumed"] else ""
@@ -77,7 +77,7 @@ def show_plan(plan: Plan) -> None:
 
 
 def show_effects(changed: Transfer) -> None:
-    """Of a preview: what would be free, and who would move."""
+    """Print the effects of a preview: the freed capacity, and the transfers that would move."""
     for segment in cast(TransferPreview, changed).get("freed", ()):
         rate, path = show_rate(segment["rate_bps"]), " ".join(segment["path"])
         context.say(f"  would free {rate} on {path} from {segment['begin']} to {segment['end']}")
@@ -88,7 +88,7 @@ def show_effects(changed: Transfer) -> None:
 
 
 def show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[tuple[Quote, Plan]]], None]) -> None:
-    """Print what each planner would answer."""
+    """Print the answer of each planner."""
     if as_json:
         context.show_json({"quotes": quotes})
     else:
@@ -103,7 +103,7 @@ def show_quotes(quotes: list[Quote], as_json: bool, show_plans: Callable[[list[t
 
 
 def as_lines(plans: list[tuple[Quote, Plan]]) -> None:
-    """Plans as a line each."""
+    """Print plans, one line each."""
     for quote, plan in plans:
         mean = plan["metrics"]["mean_rate_bps"]
         rate = f", on average {show_rate(int(mean))}" if mean else ""
@@ -111,7 +111,7 @@ def as_lines(plans: list[tuple[Quote, Plan]]) -> None:
 
 
 def as_table(plans: list[tuple[Quote, Plan]]) -> None:
-    """Plans side by side."""
+    """Print plans side by side."""
     rows = context.table("Planner", "Start", "Finish", "On average", "Segments", "Path", "", right=("On average", "Segments"))
     for quote, plan in plans:
         mean = plan["metrics"]["mean_rate_bps"]
@@ -128,7 +128,7 @@ def as_table(plans: list[tuple[Quote, Plan]]) -> None:
 
 
 def show_batch(items: list[BatchItem], as_json: bool) -> None:
-    """Print what became of each item of a batch."""
+    """Print the outcome of each item of a batch."""
     if as_json:
         context.show_json({"items": items})
         return

@@ -16,12 +16,12 @@ _WAITING = frozenset({"HELD", "RESERVED"})
 
 
 def _wait_s(ids: list[str], found: dict[str, Transfer]) -> float:
-    """How long the broker may keep us waiting for a change: the one transfer that we watch has not begun, so that there is no progress to show."""
+    """How long the broker may wait for a change: only for a single watched transfer that has not begun, so has no progress to show."""
     return _REDRAW_S if len(ids) == 1 and ids[0] in found and found[ids[0]]["state"] in _WAITING else 0.0
 
 
 def watch_all(broker: BrokerClient, ids: list[str], as_json: bool) -> None:
-    """Until all have ended; raises typer.Exit unless all have finished."""
+    """Watch until all have ended; raises typer.Exit unless all have finished."""
     found: dict[str, Transfer] = {}
     try:
         with Board(context.err if as_json else context.out) as board:
