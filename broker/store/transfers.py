@@ -76,7 +76,7 @@ class Transfer:
     def carried_by(self, instant_us: int) -> int:
         """Bytes of `booked_bytes` that the plan has carried by `instant_us`."""
         if instant_us < self.plan_from_us:
-            # A change counted the volume up to its cut, which is still ahead: subtract the volume between now and the cut.
+            # A change counted the volume up to its cut, which is still ahead: subtract the volume from `instant_us` to the cut.
             between = (
                 segment.rate_bps * (min(segment.end_us, self.plan_from_us) - max(segment.begin_us, instant_us))
                 for segment in self.segments

@@ -57,8 +57,8 @@ def plan_command(
                  later than under ifs
       ifs        fair sharing, as without any planning: it only predicts
       optimal    all together, by linear programming, for an --objective
-    The first four take requests in file order, each on what those before it
-    left free.
+    The first four take requests in file order, each on the capacity that the
+    earlier ones left.
 
     \b
     NET.json
@@ -66,7 +66,7 @@ def plan_command(
                   "capacity_bps": 10000000000}]}
     A link may also have
       available    [{"from": "2026-01-01T08:00:00Z", "bps": 4000000000}, ...]
-                   what is free from then on; before, capacity_bps is
+                   the capacity from then on; before, capacity_bps
       mtu_bytes    rates are then payload, after all headers
       channel_bps  booked rates are multiples of it
       slot_us      booked times are multiples of it
@@ -79,7 +79,7 @@ def plan_command(
                      "not_before": "2026-01-01T00:00:00Z"}]}
     A request may also have
       deadline, rate_max_bps, rate_min_bps, priority
-      duration_s   instead of volume_bytes: hold a path for so long, at a rate
+      duration_s   instead of volume_bytes: hold a path for this time, at a rate
                    from rate_min_bps to rate_max_bps
       paths        from how many shortest paths to choose (4)
       path         the ids of the links to take instead

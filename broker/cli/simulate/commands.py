@@ -141,13 +141,13 @@ def run_command(
       # Three sites; advance reservations up to two hours ahead
       bwb simulate run --network NET.json --nodes A,B,C --load 0.6 \\
           --sizes exponential --size-mean 40G --lead 0s:2h
-      # What was really asked for last week
+      # The real requests of last week
       bwb simulate run --network NET.json --trace week.csv --json
 
     \b
     Trace: arrival_s and volume_bytes; if given also source, destination,
     rate_max_bps, not_before_s, deadline_s (all times on one clock from 0 s).
-    What is missing is drawn. A REQ.json of `bwb plan` is a trace as well.
+    Missing values are drawn. A REQ.json of `bwb plan` is a trace as well.
     """
     from broker.cli.network_file import BadFile
     from broker.cli.simulate import files

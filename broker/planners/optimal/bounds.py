@@ -3,8 +3,8 @@
 
 Any prices >= 0 give a valid bound, so a solver that stopped half-way, or whose answer is slightly infeasible, does no harm: each
 request pays at least the cost of its volume in its cheapest intervals, and all together can pay no more than the value of the
-links' capacity. Bounds use the highest free rate in each cell of the expansion, so changes that the expansion omits only loosen a
-bound.
+links' capacity. Bounds use the mean free rate of each cell, or its maximum below a share, so changes of gamma that the expansion
+omits only loosen a bound.
 """
 
 from collections.abc import Callable
@@ -157,7 +157,7 @@ def _room(expansion: Expansion, rows: Rows, share: float) -> Floats:
 
 
 def _free(expansion: Expansion, link: Ints, interval: Ints, share: float) -> Floats:
-    """The largest bit/s that the batch may book without a link above `share`, whenever gamma changes inside the interval."""
+    """An upper bound on the mean bit/s that the batch may book without a link above `share`, even if gamma changes in the interval."""
     room: Floats = np.minimum(
         np.maximum(share * expansion.whole[link] - expansion.booked_low[link, interval], 0.0), expansion.free_mean[link, interval]
     )
