@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of the API process: long-lived objects are excluded from garbage collection, and memory from large batches is returned."""
+"""The memory of the API process: no garbage collection of long-lived objects, and the return of memory from large batches."""
 
 import asyncio
 import ctypes
@@ -20,7 +20,7 @@ def freeze() -> None:
 
 
 async def give_back() -> None:
-    """Return free memory that the C library keeps between used blocks: 30 MB after eight batches of 5,000. A few milliseconds, in a thread."""
+    """Return free memory that the C library keeps between used blocks: 30 MB after eight batches of 5,000. It takes milliseconds."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     while trim is not None:
         await asyncio.sleep(_GIVE_BACK_EVERY_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client of the REST API. It depends on no other part of the broker and can be used where only this package is installed.
+"""The Python client of the REST API. It depends on no other part of the broker and can be installed alone.
 
 from broker.client import BrokerClient
 

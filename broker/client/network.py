@@ -48,7 +48,7 @@ class Network(Connection):
         return cast(Link, self._write("POST", "links", json=dict(link)))
 
     def change_link(self, link_id: str, fields: Json, *, preview: bool = False) -> LinkChange:
-        """Change a link. Less capacity than booked is refused (`breaks-promises`) unless `on_broken` is "replan". `preview` changes nothing."""
+        """Change a link. Capacity below bookings is refused (`breaks-promises`) unless `on_broken="replan"`. `preview` changes nothing."""
         parameters = {"preview": "true"} if preview else {}
         answer = self._write("PATCH", f"links/{part(link_id)}", json=dict(fields), params=parameters, timeout=LONG_TIMEOUT)
         return cast(LinkChange, answer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server-sent events: from lines to messages (https://html.spec.whatwg.org/multipage/server-sent-events.html, the part that we send)."""
+"""Server-sent events: lines to messages (https://html.spec.whatwg.org/multipage/server-sent-events.html, as far as we use it)."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

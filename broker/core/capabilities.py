@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capabilities that the agent on a host reports, parsed from its JSON. A capability that is not reported counts as available."""
+"""The capabilities that the agent on a host reports, parsed from its JSON. One that is not reported counts as available."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

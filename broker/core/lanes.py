@@ -22,7 +22,7 @@ def bundles(edges: Iterable[Edge]) -> dict[str, tuple[str, ...]]:
 
 
 def fan_out(paths: Sequence[Path], members: Mapping[str, Sequence[str]], k: int) -> tuple[Path, ...]:
-    """At most `k` paths over single links: first the lanes of each path, then mixtures of lanes. A longer list begins with the shorter ones.
+    """At most `k` paths over single links: first the lanes of each path, then mixtures. A longer list begins with the shorter ones.
 
     `members` gives the usable links of each bundle, at least one.
     """

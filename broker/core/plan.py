@@ -16,7 +16,7 @@ from broker.core.units import MICROBITS_PER_BYTE
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The answer of a planner: at least one segment, ordered by begin. Segments that overlap in time take different paths (split transfer)."""
+    """The answer of a planner: at least one segment, ordered by begin. Overlapping segments take different paths (split transfer)."""
 
     segments: tuple[Segment, ...]
 

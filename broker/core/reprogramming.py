@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows under limits on reprogramming (Veeraraghavan et al. 2004, section 3.4): at most so many, and all but the last of a minimum length.
+"""Rows with limits on reprogramming (Veeraraghavan et al. 2004, section 3.4): on their number, and their length (except the last).
 
 Taking all free capacity no longer works: a row that must last can use only the minimum that is free in it. These are therefore
 dynamic programmes over the instants at which a row may begin or end. Without a minimum length those are the change points alone: a

@@ -76,7 +76,7 @@ def mirror(times: Int64Array, free: Int64Array, n: int, begin: int, end: int, ou
 
 @compiled
 def time_needed(bits: int, microbits: int, rate: int) -> int:
-    """Microseconds, rounded up, that a volume takes at `rate` bit/s; long division in steps of 1000, so that 1 Pb/s does not overflow."""
+    """Microseconds, rounded up, that a volume takes at `rate` bit/s; long division in steps of 1000 avoids an overflow at 1 Pb/s."""
     seconds = bits // rate
     if seconds > _FOREVER // _MILLION:
         return _FOREVER

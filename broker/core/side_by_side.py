@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several paths at once: at every instant the largest total rate that the paths can carry together, over links that some of them share.
+"""Several paths at once: at every instant the largest total rate that they can carry over links that some of them share.
 
 At each instant this is a small linear programme: maximise the sum of the paths' rates, so that no link carries more than its free
 capacity and the request no more than Rmax. Filling one path after the other nearly always solves it, and a cover (links of which
@@ -38,7 +38,7 @@ def rates_side_by_side(
     duration: int,
     out: Int64Array,
 ) -> tuple[int, int, int]:
-    """Rows (begin, end, rate of each path) from `begin` on, until `bits` are carried, or the sum was at least `rate_min` for `duration`.
+    """Rows (begin, end, rate of each path) from `begin` on, until `bits` are carried, or the sum was `rate_min` or more for `duration`.
 
     Group g of links has the steps offsets[g]:offsets[g+1] of `times` and `free`; `members[p, g]`: path p uses group g. Both ends on
     slots; rows with a sum below `rate_min` are left out. Returns (FOUND, LATE or OUT_OF_ROOM, rows, bits missing).
@@ -203,7 +203,7 @@ def _simplex(
     table: NDArray[np.float64],
     basis: Int64Array,
 ) -> None:
-    """Maximise the sum of rates, with Bland's rule so that it terminates. Columns: paths, slacks, right side; rows: groups, Rmax, objective."""
+    """Maximise the sum of rates by Bland's rule, which terminates. Columns: paths, slacks, right side; rows: groups, Rmax, objective."""
     paths, groups = members.shape
     rows, right = groups + 1, paths + groups + 1
     scale = float(max(level.max(), 1))

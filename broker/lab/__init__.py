@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laboratory: hosts, routers and a bottleneck in network namespaces, with a broker and agents; for tests, experiments, `bwb lab`.
+"""The laboratory: hosts, routers, a bottleneck, a broker and agents in network namespaces; for tests, experiments, `bwb lab`.
 
 with Lab(left=["a", "b"], right=["c"], bottleneck=Bottleneck(capacity_bps=500_000_000, delay_us=5_000)) as lab:
     lab.host("c").start(["iperf3", "--server", "--one-off"])

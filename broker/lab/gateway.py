@@ -22,7 +22,7 @@ _REALTIME = {None: "try", True: "yes", False: "no"}
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """One link, with the same parameters in each direction. `capacity_bps` counts IP bytes plus `framing_bytes` per packet (38: Ethernet)."""
+    """One link, the same in each direction. `capacity_bps` counts IP bytes plus `framing_bytes` per packet (38: Ethernet)."""
 
     capacity_bps: int = 1_000_000_000
     delay_us: int = 0  # one way

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces by `ip`. Commands for one namespace are sent in one batch, because starting a process costs more than its work."""
+"""Network namespaces by `ip`. Commands for one namespace are sent in one batch: starting a process costs more than its work."""
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scheduling of a request on one candidate path: rows (begin, end, rate) with the earliest finish, or None; and the choice of a candidate.
+"""A request on one candidate path: rows (begin, end, rate) with the earliest finish, or None; and the choice of a candidate.
 
 All functions plan forwards in time. A planner that plans backwards (`alap`) passes mirrored profiles and instants, and mirrors the
 returned rows.
@@ -29,7 +29,7 @@ Hopeless = Callable[[Task, int], bool]
 def best_of(
     tasks: Sequence[Task], begin_us: int, deadline_us: int, attempt: Attempt, hopeless: Hopeless | None = None
 ) -> tuple[Task, Rows] | None:
-    """The task that finishes first and its rows, or None. Among equals the first task wins: each must finish before those already tried.
+    """The task that finishes first and its rows, or None. Among equals the first wins: each must finish before the ones tried.
 
     `hopeless` can save an attempt: it returns True if a task cannot finish by an instant.
     """
@@ -51,7 +51,7 @@ def _ideal_finish(task: Task, begin_us: int) -> int:
 
 
 class Bottlenecks:
-    """Finds links that alone cannot carry a request's volume by an instant. Candidate paths share links, so this rejects most of them early."""
+    """Finds links that alone cannot carry a request's volume by an instant. Candidate paths share links, so this rejects many early."""
 
     def __init__(self, request: Request, calendars: Calendars) -> None:
         self._calendars = calendars

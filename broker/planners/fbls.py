@@ -58,7 +58,7 @@ class Fbls:
         return max(min(request.volume_bytes, _longest_run(task, request.not_before_us, calendars)) for task in tasks)
 
     def min_rate(self, request: Request, network: Network, calendars: Calendars) -> int | None:
-        """The smallest `rate_max_bps` at which the otherwise unchanged volume request would be accepted. Not monotone: it may be higher or lower.
+        """The smallest `rate_max_bps` at which the otherwise unchanged request is accepted; it may be higher or lower than requested.
 
         None also if it lies beyond `MAX_STRETCHES` rates of links.
         """

@@ -162,7 +162,7 @@ def _fill(
     binds: Int64Array,
     rates: Int64Array,
 ) -> bool:
-    """Max-min fair rates of the active flows. `left` holds the free capacity of each link on entry and the remaining capacity on return.
+    """Max-min fair rates of the active flows. `left`: on entry the free capacity of each link, on return the remaining capacity.
 
     `binds[l]` becomes 1 if more capacity on link l would change a rate. Returns True if some flow waits.
     """

@@ -89,7 +89,7 @@ def as_asked(request: Request, answer: Plan | Refusal) -> Plan | Refusal:
 
 
 def _within_limits(request: Request, plan: Plan) -> Plan | Refusal:
-    """`plan`, or a refusal: under fair sharing no flow chooses when its rate changes, so limits on reprogramming are kept only by chance."""
+    """`plan`, or a refusal: fair sharing decides when a rate changes, so limits on reprogramming are kept only by chance."""
     options, segments = request.options, plan.segments
     if options.most_segments is not None and len(segments) > options.most_segments:
         detail = f"under fair sharing its rate takes {len(segments)} segments, at most {options.most_segments} are asked"

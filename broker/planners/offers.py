@@ -148,7 +148,7 @@ class _Asked:
 
 
 def _lowest(first: int, last: int, accepts: Callable[[int], bool]) -> int:
-    """The lowest accepted value, if all above it are accepted too; `last` in any case. Starts with growing steps: it is usually near `first`."""
+    """The lowest accepted value, if all above it are accepted too; `last` in any case. Steps grow at first: it is usually near."""
     step = 1
     while first + step < last and not accepts(first + step):
         first += step + 1

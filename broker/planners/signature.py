@@ -76,7 +76,7 @@ class JointPlanner(Planner, Protocol):
     """A planner that takes requests together, whatever their order; its `plan` is `plan_together` of a single request."""
 
     def plan_together(self, requests: Sequence[Request], network: Network, calendars: Calendars) -> Sequence[Plan | Refusal]:
-        """One answer per request, in the order of `requests`. All plans fit side by side: if booked in that order, `verify` accepts each."""
+        """One answer per request, in the order of `requests`. All plans fit side by side: booked in that order, each passes `verify`."""
         ...
 
 
@@ -144,7 +144,7 @@ def candidates(request: Request, network: Network, min_bps: int = 1) -> list[Tas
 
 
 def next_lower_rate(network: Network, min_bps: int) -> int:
-    """Candidates are the same for `min_bps` and all lower rates above the returned one: no link comes or goes in between. 0: down to 1."""
+    """The next lower rate at which links come or go: candidates are the same for all rates above it, up to `min_bps`. 0: down to 1."""
     index = bisect_left(network.rates, min_bps)
     return max(network.rates[index - 1], 0) if index else 0
 

@@ -68,7 +68,7 @@ class _Queue:
         self._begin({})
 
     def serve_in_order(self) -> bool:
-        """Plan the requests in virtual order, each on the capacity that the earlier ones leave. Returns True if that alone keeps all promises.
+        """Plan the requests in virtual order, each on the capacity left by earlier ones. Returns True if this alone keeps all promises.
 
         In the next round, a late request keeps its fair share, which is booked before all others; after too many rounds, all keep
         theirs.

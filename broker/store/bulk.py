@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy would take the larger share of its time.
+"""Many rows in one statement, on the driver itself: this is the admission path, and SQLAlchemy would take most of its time.
 
 Many new rows are sent by COPY, few rows of several tables together as JSON in one statement. Where rows are returned, conflicts
 resolved or columns updated, rows are sent as arrays for `unnest`, so that the statement text never changes and is prepared once.
@@ -81,7 +81,7 @@ class Added(NamedTuple):
 async def append_all(
     connection: AsyncConnection, added: Sequence[Added], also: Mapping[str, str], last: str, values: Mapping[str, Any]
 ) -> list[Row]:
-    """Insert into several tables, then run the statements `also` (name -> statement) and `last` with `values`; returns the rows of `last`.
+    """Insert into several tables, then run `also` (name -> statement) and `last` with `values`; returns the rows of `last`.
 
     Few rows go in one statement. COPY is cheaper for many, but takes two round trips per table, during which an admission of one
     transfer would hold the locks of its links.

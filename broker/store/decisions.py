@@ -21,7 +21,7 @@ async def append(
     changes: Mapping[str, Use],
     happened: Sequence[Event],
 ) -> dict[str, Use]:
-    """Insert transfers, ledger rows and events, set the heads of the links, and add `changes` to the use of tokens; returns their new use.
+    """Insert transfers, ledger rows and events, set the links' heads, and add `changes` to the tokens' use; returns their new use.
 
     A ledger row whose (link, version) already exists violates the primary key, and the transaction fails.
     """

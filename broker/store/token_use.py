@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The amounts that each token has booked: updated in every desk transaction, so that admission need not count. `audit` checks them."""
+"""The amounts that each token has booked: updated in every desk transaction, so admission need not count. `audit` checks them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -56,7 +56,7 @@ class Cast:
 
 
 def declare_network(broker: BrokerClient) -> None:
-    """Create the link and its reverse, at full capacity until the hosts have enrolled. A broker with an earlier demo has them already."""
+    """Create the link and its reverse, at full capacity until the hosts have enrolled. A broker may have them from an earlier demo."""
     for link_id, source, target in ((LINK, "A", "B"), (BACK, "B", "A")):
         link = {"source": source, "target": target, "capacity_bps": CAPACITY_BPS}
         try:
@@ -68,7 +68,7 @@ def declare_network(broker: BrokerClient) -> None:
 
 
 def warm_up(broker: BrokerClient) -> None:
-    """Have the broker compile its scans (once per installation), because agents get only 1.5 s notice, and the link dips within seconds."""
+    """Have the broker compile its scans (once per installation): agents get 1.5 s notice, and the link dips within seconds."""
     request = {"source": SENDER, "destination": RECEIVER, "volume_bytes": 100 * _MB, "payload": {"path": "any"}}
     broker.quote(request, ["vbls", "fbls"])
     broker.quote(request | {"deadline": format_time(now_us() + 1_700_000)}, ["vbls", "fbls"])

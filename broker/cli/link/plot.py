@@ -17,7 +17,7 @@ _BOOKED, _FREE = "█", "░"
 
 
 def calendar(found: Calendar, width: int) -> Text:
-    """A plot with columns of equal time. Each shows its mean, so short peaks appear lower than they are (--steps prints the figures)."""
+    """A plot with columns of equal time. Each shows its mean, so short peaks appear too low (--steps prints the figures)."""
     begin, end = parse_time(found["begin"]), parse_time(found["end"])
     edges = [parse_time(step["begin"]) for step in found["steps"]] + [end]
     highest = max((step["capacity_bps"] for step in found["steps"]), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts options and files of `bwb simulate run` to the document for `Specification.from_document`, and field names in errors to options.
+"""From options and files of `bwb simulate run` to the document for `Specification.from_document`; and from its errors to options.
 
 The specification validates the values; this module only checks the files and their syntax.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carry given requests by their deadlines at the least congestion: the program, one path at a time if required, integer plans, a bound."""
+"""Carry given requests by their deadlines at the least congestion: the program, single paths if needed, integer plans, a bound."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -51,7 +51,7 @@ class Carried(NamedTuple):
 
 
 def carry(batch: Batch, indices: Sequence[int], simple: bool = True) -> Carried:
-    """Plans for these requests at the least congestion found, and the input for a bound. Without answers: no solution within the limit."""
+    """Plans for these requests at the least congestion found, and the input for a bound. No answers: no solution in time."""
     if not indices:
         return Carried({}, None, [])
     whole = batch.expand(indices)
@@ -148,7 +148,7 @@ def _solved(expansion: Expansion, solver: Solver, below: float) -> Relaxed | Non
 
 
 def _reached(expansion: Expansion, rates: Floats) -> tuple[float, float]:
-    """The largest booked share on links that these rates use, and the largest excess over free capacity as a share of a link's capacity."""
+    """The largest booked share on links that these rates use, and the largest excess over free capacity, both as shares of capacity."""
     load = np.zeros(expansion.free_low.shape)
     np.add.at(load, (expansion.entry_link, expansion.interval_of[expansion.entry_cell]), rates[expansion.entry_cell])
     shares = np.where(load > 0, (load + expansion.booked_high) / expansion.whole[:, None], 0.0)

@@ -79,7 +79,7 @@ def _instants(batch: Batch, joint: Sequence[int]) -> list[int]:
 
 
 def _times(cells: Expansion, rates: Floats) -> tuple[Floats, Floats]:
-    """Per request: mean time of its bits, and begin of the interval in which half of them are sent; in seconds from the first instant."""
+    """Per request: mean time of its bits, and begin of the interval in which half of them are sent; seconds from the first instant."""
     n, r = len(cells.seconds), len(cells.requests)
     part = rates * cells.seconds[cells.interval_of] / cells.volumes[cells.request_of]
     sent = np.bincount(cells.request_of * n + cells.interval_of, weights=part, minlength=r * n).reshape(r, n)

@@ -85,7 +85,7 @@ def _squeeze(batch: Batch) -> None:
 
 
 def _clearly_better(batch: Batch, answers: list[Plan | Refusal]) -> bool:
-    """True if better than the list planners by more than the rounding of rates to bit/s; otherwise their simpler plans are preferred."""
+    """True if better than the list planners by more than the rounding of rates to bit/s; else their simpler plans are kept."""
     score = batch.yardstick.score(answers)
     if batch.best_score is None or score[0] != batch.best_score[0]:
         return batch.best_score is None or score < batch.best_score

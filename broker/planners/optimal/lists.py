@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list planners over a whole batch, in several orders: every joint plan has to beat them, and they remain if no solver helps."""
+"""The list planners over a whole batch, in several orders: a joint plan has to beat them, and they remain without a solver."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple

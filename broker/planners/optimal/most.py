@@ -47,7 +47,7 @@ def serve_most(batch: Batch) -> None:
 
 
 def _improve(batch: Batch) -> dict[int, Sequence[Task]] | None:
-    """Improve the best answers and tighten the bound. If requests that must not be split had a choice, returns one lane for each of them."""
+    """Improve the best answers and tighten the bound. Returns one lane per request that must not be split, if any had a choice."""
     joint = batch.joint
     expansion = batch.expand(joint)
     cells = usable(expansion)

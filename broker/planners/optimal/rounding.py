@@ -149,7 +149,7 @@ def fewer_rows(
     requests: Sequence[Request], answers: Sequence[Plan | Refusal], network: Network, calendars: Mapping[str, Calendar],
     share: Fraction, begin_us: int, end_us: int,
 ) -> list[Plan | Refusal]:  # fmt: skip
-    """The same requests served below the same share, with simpler plans where there is room, so that agents are reprogrammed less often."""
+    """The same requests served below the same share, with simpler plans where possible, so that agents are reprogrammed less often."""
     sheet = Sheet(calendars)
     for answer in answers:
         if isinstance(answer, Plan):

@@ -52,7 +52,7 @@ def max_booked_on(link: Link, share: Fraction) -> int:
 
 
 class Capped(Sheet):
-    """Copies on [begin, end) with the free rate reduced so that each link stays below `share` of its capacity; nothing is free elsewhere."""
+    """Copies on [begin, end) with the free rate reduced to keep each link below `share` of its capacity; nothing is free elsewhere."""
 
     def __init__(self, calendars: Mapping[str, Calendar], network: Network, share: Fraction, begin_us: int, end_us: int) -> None:
         super().__init__(calendars)

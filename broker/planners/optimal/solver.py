@@ -85,7 +85,7 @@ class Solver:
         return self.spent_s >= self.time_limit_s or self.stopped
 
     def solve(self, program: Program, share: float = 1.0) -> Answer:
-        """Choose by size: GSCIP for integers, GLOP for programs that it solves quickly, PDLP for larger ones and when GLOP exceeds half of the time.
+        """Choose by size: GSCIP for integers, GLOP for programs that it solves quickly, PDLP for larger ones and after half of the time.
 
         `share` is the part of the remaining time that this program may take.
         """
