@@ -1666,7 +1666,7 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description The life of a job.
+         * @description The state of a job in its life cycle.
          * @enum {string}
          */
         JobState: "QUEUED" | "RUNNING" | "DONE" | "FAILED" | "CANCELED";
@@ -2410,7 +2410,7 @@ export interface components {
             on_overrun: "delay" | "fallback";
         };
         /**
-         * @description Where a transfer is in its life.
+         * @description The state of a transfer in its life cycle.
          * @enum {string}
          */
         State: "HELD" | "RESERVED" | "ACTIVE" | "FINISHED" | "FAILED" | "CANCELED" | "EXPIRED";
