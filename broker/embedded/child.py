@@ -93,7 +93,7 @@ class Child:
         assert self._process.stdin
         self._process.stdin.write(stdin)
         self._process.stdin.close()
-        with suppress(ConnectionError):  # it is gone already; whoever waits for it will say why
+        with suppress(ConnectionError):  # it has exited already; the code that waits for it reports why
             await self._process.stdin.wait_closed()
 
     async def run(self, stdin: bytes = b"") -> int:

@@ -38,7 +38,7 @@ async def create_token(
     secret = new_secret(ENROLMENT_PREFIX)
     token = EnrolmentToken(identifier("enr", now_us, os.urandom(10)), host, node, nic_bps, now_us, now_us + ttl_s * US_PER_S)
     async with database.transaction() as connection:
-        # Whoever joins or is removed at this moment comes before or after, and revokes this token or does not need to.
+        # A join or a removal at this moment comes before or after this lock: it revokes this token, or need not.
         await bookings.lock_topology(connection)
         records = await bookings.load_links(connection)
         nodes = {end for record in records.values() if record.host is None for end in (record.link.source, record.link.target)}

@@ -2,7 +2,7 @@
 """Which packets an observed transfer may be made of: those that the configuration of its source host allows, and nobody else's flows.
 
 The agent there has the last word (agents/internal/observe/rules.go); what it would refuse is refused at once, with the field named. Packets to
-the other host of the transfer are for whoever may submit; other addresses, where the host allows them, are for operators.
+the other host of the transfer need `submit`; other addresses, where the host allows them, need `operate`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -256,7 +256,7 @@ def _make_command(report: Report, transfer: Transfer, policy: Policy) -> Command
         case ReportKind.FINISHED if transfer.mode is Mode.MANAGED:
             return End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, checksum=detail.checksum)
         case ReportKind.FINISHED:
-            # Whoever moved it said beforehand how much it would be; what it was, is seen now.
+            # The volume was a statement made before; the bytes counted now are the true ones.
             return End(transfer.id, actor, action=Action.FINISH, at_us=report.at_us, bytes_done=report.bytes or 0)
         case ReportKind.FAILED:
             reason = Reason(detail.code or "internal", detail.detail or "the agent gave no reason", report.host)

@@ -56,7 +56,7 @@ def tick() -> None:
         waits = settings()
         patience = Patience(waits.start_grace_s * US_PER_S, waits.agent_lost_s * US_PER_S, waits.lost_after_s * US_PER_S)
         await run_timers(process.database, process.desk, _clock(), patience)
-        # Whoever did not come leaves room for others; the API's processes see to what they free themselves.
+        # Expired transfers leave room for others. The API's processes pull forward what they free themselves.
         async with at_work(process.desk):
             await process.puller.pull_freed(process.desk, process.policy)
 

@@ -77,7 +77,7 @@ async def _propose(run: Run, child: Child, time_limit_s: float, expected_s: floa
 
 
 def _also_done(run: Run, result: Json) -> Callable[[AsyncConnection], Awaitable[None]]:
-    """The job is done in the transaction that books: whoever was given up, or cancelled, books nothing."""
+    """Ends the job in the transaction that books: a job that was given up or cancelled books nothing."""
 
     async def write(connection: AsyncConnection) -> None:
         await jobs.finish(connection, run.job, run.clock(), JobState.DONE, result=result)

@@ -146,7 +146,7 @@ class Pool:
         replica = vars(rehearsal.replica)
         news = {name: value for name, value in replica.items() if place.known.get(name, place) is not value}
         place.known = dict(replica, calendars=None)
-        place.broken = True  # until it has answered: whoever is cancelled here leaves an answer in the pipe
+        place.broken = True  # until it has answered: a caller that is cancelled here leaves an answer in the pipe
         try:
             async with asyncio.timeout(_KILLED_AFTER * self._budget_s):
                 answer = await place.child.ask(

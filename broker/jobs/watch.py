@@ -80,7 +80,7 @@ class Watch:
                     if await jobs.beat(connection, job, self._clock(), self.progress.share, self.progress.stage):
                         raise Canceled
             except DatabaseAway:
-                pass  # the work goes on; whoever took the job meanwhile shows when the database is back
+                pass  # the work goes on; if another worker has taken the job meanwhile, the database will say so when it is back
             await asyncio.sleep(_BEAT_S)
 
     def _resident_mb(self) -> float:

@@ -87,7 +87,7 @@ def _in_batches(
 
 
 def _batches(arrivals: Sequence[Arrival], batch_us: int, begin_us: int) -> Iterator[tuple[int, list[Request]]]:
-    """(the instant at which it is planned, its requests): whoever arrives at that very instant is in it."""
+    """(the instant at which it is planned, its requests): a request that arrives at that very instant belongs to it."""
     for instant, members in groupby(arrivals, lambda arrival: begin_us + round_up(arrival.arrival_us - begin_us, batch_us)):
         yield instant, [arrival.request for arrival in members]
 

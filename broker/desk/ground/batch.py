@@ -97,14 +97,14 @@ class Batch:
         self.touched: set[str] = set()  # hosts whose assignments changed
         self.journal = Journal(replica.calendars)
         self.noted: list[tuple[str, int | None]] = []  # what commands added or changed: (transfer, its finish before)
-        self.pulled: set[str] = set()  # transfers pulled forward: what that frees is not news to whoever pulls them
+        self.pulled: set[str] = set()  # transfers pulled forward: the puller need not hear of the capacity that this frees
         self._owners: list[str] = []  # transfer of each journal entry
         self._new: dict[str, Transfer] = {}
         self._changed: dict[str, Transfer] = {}
         self._events: list[Event] = []
         self.unexplained: list[tuple[Problem, Binding]] = []
         self._offers_left = _OFFERED
-        self._successors: dict[str, list[str]] = {}  # by predecessor; whoever does not wait for it any more is still listed
+        self._successors: dict[str, list[str]] = {}  # by predecessor; successors that no longer wait for it are still listed
         # The desk says when the decisions of this transaction have taken long enough for now, and when searches for offers have.
         self.full: Callable[[], bool] = never
         self.spent: Spent = never

@@ -87,7 +87,7 @@ class Change(Replanning):
 
     policy: Policy = field(default_factory=Policy)
     patch: SpecPatch = field(default_factory=SpecPatch)
-    account: Account = NOBODY  # of whoever asks for it
+    account: Account = NOBODY  # of the caller
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
         """The links of every path that it may take before or after the change."""

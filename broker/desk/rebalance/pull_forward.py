@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pulling waiting work forward: what a cancel, an early end or a new capacity gives back goes to whoever waits, at once.
+"""Pulling waiting work forward: capacity freed by a cancel, an early end or a capacity change goes to waiting transfers at once.
 
 The desk tells on which links more is free. Transfers that wait and could take these links are planned anew, best effort last, the more
 important ones first, then the older ones; a new plan is kept only if it finishes strictly earlier, so nobody ever loses by it. What was
@@ -126,7 +126,7 @@ def eager_planners() -> list[str]:
 
 
 def notice_us(transfer: Transfer, policy: Policy) -> int:
-    """How long before it begins whoever sends must hear that it begins earlier: agents, or the caller of a reservation."""
+    """The notice that the sender needs of an earlier start: its agent, or the caller of a reservation."""
     return policy.managed_lead_us if transfer.mode == Mode.RESERVE else lead_of(transfer, policy)
 
 

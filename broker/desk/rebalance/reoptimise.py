@@ -141,7 +141,7 @@ class Agreement:
 class Apply(Unkeyed):
     """Book an agreement, all or nothing. Raises Problem `conflict` with `changed` where it does not hold any more.
 
-    `also` is written in the same transaction, so that whoever asked for this and the bookings agree on whether it happened.
+    `also` is written in the same transaction, so that the job and the bookings agree on whether it happened.
     """
 
     agreement: Agreement

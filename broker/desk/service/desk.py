@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 _RESTARTS = 8
 
-# Everybody else waits while one transaction's commands are decided, and whoever reads waits for it several times in a row: after so long
+# All other requests wait while one transaction's commands are decided, and a read waits for several such slices in a row: after so long
 # no further decision is begun, and no more counter-offers are looked for.
 _SLICE_S = 0.02
 _OFFERS_S = 0.1

@@ -40,7 +40,7 @@ async def lock(
 ) -> Batch:
     """Lock links, then transfers; bring the replica up to date. Raises Stale where the network has changed, Restart where a chain has.
 
-    A command can move whoever waits for a transfer that it names (`handover`), so those and their links are locked with it.
+    A command can move the successors of a transfer that it names (`handover`), so they and their links are locked with it.
     `every_link`: a planner may look anywhere. `fresh`: nothing will be written that would show what tokens have booked meanwhile.
     """
     replica.looked_us = clock()
