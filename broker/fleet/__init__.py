@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access and agents: tokens, enrolment, what each agent shall do, and what it reports."""
+"""Access and agents: tokens, enrolment, the assignments of each agent, and its reports."""

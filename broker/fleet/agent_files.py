@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agents that this broker hands out: one static binary per platform, in one folder, with its SHA-256."""
+"""The agent binaries that this broker serves: one static binary per platform in one folder, with its SHA-256."""
 
 import hashlib
 import platform

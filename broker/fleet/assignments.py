@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent shall do, as desired state: every live transfer that it has a part in, whole, under one revision."""
+"""The desired state of an agent: every live transfer that it takes part in, as a whole, under one revision."""
 
 import hashlib
 import hmac

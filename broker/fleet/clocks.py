@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts know broker time well enough to start by the clock alone (RR-6205, section 2.2: signalling by clock).
+"""Which hosts know broker time accurately enough to start by the clock alone (RR-6205, section 2.2: signalling by clock).
 
-Only a successor that starts by the clock depends on it: predecessor and successor then meet on the link by two clocks that agree, and
-nothing else keeps them apart. All other plans hold without: agents keep away from booked steps by a guard time, and signalled successors
-wait for a word.
+Only a successor that starts by the clock depends on it: nothing but two accurate clocks keeps it apart from its predecessor on the link. All
+other plans do not: agents keep a guard time at booked steps, and signalled successors wait for a word.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From when on a successor may begin, should its predecessor end early: known beforehand, so that a signal need not ask the broker."""
+"""The earliest start of a successor if its predecessor ends early: computed beforehand, so that a signal need not ask the broker."""
 
 from collections.abc import Mapping
 

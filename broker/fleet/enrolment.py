@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a host joins: an operator makes a one-time token for a host at a node, the agent trades it for a token of its own.
+"""Enrolment: an operator creates a one-time token for a host at a node, and the agent trades it for a token of its own.
 
 The host's NIC becomes two links, host -> node and back, so that every limit is one kind of thing.
 """

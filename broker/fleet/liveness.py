@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts have an agent that can be heard, and what is answered to requests that need one on a host that has none.
+"""Which hosts have an agent that can be heard, and the answer to requests that need an agent on another host.
 
-A promise that nobody is there to keep is none: admission refuses it, or plans it from the time on at which the caller says that the hosts
-are back (`hosts_up_from`).
+The broker cannot promise a transfer whose agent is down: admission refuses it, or plans it from the time at which the caller says that the
+hosts are back (`hosts_up_from`).
 """
 
 from collections.abc import Mapping, Sequence

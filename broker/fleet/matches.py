@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packets an observed transfer may be made of: those that the configuration of its source host allows, and nobody else's flows.
+"""The packets that an observed transfer may consist of: only those that the configuration of its source host allows.
 
-The agent there has the last word (agents/internal/observe/rules.go); what it would refuse is refused at once, with the field named. Packets to
-the other host of the transfer need `submit`; other addresses, where the host allows them, need `operate`.
+The agent there checks again (agents/internal/observe/rules.go); the broker refuses at once what it would refuse, with the field named. Packets to
+the other host of the transfer need `submit`; other addresses, if the host allows them, need `operate`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of transfers, of which one begins when the other has ended: what the two senders are told of each other.
+"""Predecessors and successors: what their two senders are told of each other.
 
-Only the successor's sender waits, and only the predecessor's sender has something to say; receivers hear of neither.
+Only the successor's sender waits, and only the predecessor's sender signals; receivers hear of neither.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What agents report, taken once each by (transfer, host, sequence), in whatever order it comes.
+"""Reports of agents, each taken once by (transfer, host, sequence), in any order.
 
-Progress goes straight to the transfer's row. Whatever changes the booking goes through the desk, which is idempotent by state; only when
-that is done does the report count as taken, so a broker that dies in between hears of it again.
+Progress is written directly to the transfer's row. A report that changes the booking goes through the desk, whose commands are idempotent
+by state; only then does it count as taken, so a broker that dies in between hears it again.
 """
 
 import asyncio

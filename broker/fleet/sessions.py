@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: a browser trades a token for a secret in a cookie, so that the token itself is kept nowhere where scripts could read it.
+"""Sessions: a browser trades a token for a secret in a cookie, so that the token is stored nowhere where scripts could read it.
 
-A session may what its token may, and ends with it, with the sign-out, after a fixed time, and after a time without use.
+A session has the scopes of its token, and ends with it, at sign-out, after a fixed time, and after a time without use.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bearer tokens: who is calling, and what may they do. A token is shown once, when it is made; afterwards only its hash is known."""
+"""Bearer tokens: they identify the caller and its scopes. A token is shown once, at its creation; the broker stores only its hash."""
 
 import asyncio
 import hashlib

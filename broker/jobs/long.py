@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long jobs: look for one that waits, have it done by a process of its own, write down what came of it."""
+"""Long jobs: claim a waiting job, run it in a process of its own, and write its result."""
 
 import asyncio
 import logging

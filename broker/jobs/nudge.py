@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling the workers that a job waits. The message says only "look", and may get lost: they look every few seconds by themselves."""
+"""Tells the workers that a job waits. The message has no content and may get lost: workers also look every few seconds."""
 
 import logging
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens by the clock. Any number of workers may run these at once: the desk's transactions decide who was first."""
+"""Periodic tasks. Any number of workers may run these at once: the desk's transactions decide which one acts."""
 
 import asyncio
 import logging

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST /v1/plans, by a worker: snapshot, solve in a process of its own, apply if that was asked; anew while others were faster."""
+"""POST /v1/plans, by a worker: snapshot, solve in a process of its own, apply if asked; again if other bookings were faster."""
 
 import logging
 import time

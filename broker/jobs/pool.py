@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes beside an API process in which plans are made that take long (`desk.rehearsal`): few, bounded, and killed when over time.
+"""Processes beside the API process that make plans which take long (`desk.rehearsal`): few, bounded, and killed when over time.
 
-They are the only ones that load OR-Tools. They run at a lower priority than what admits.
+Only they load OR-Tools. They run at a lower priority than admission.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rehearsals inside a process of the pool: what is known of the replica stays here between them, and the budget is read from a clock."""
+"""Rehearsals in a process of the pool: it caches the replica between them, and reads its budget from a clock."""
 
 import time
 from collections.abc import Callable, Mapping

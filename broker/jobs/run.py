@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job works with, and the steps that every kind of it has."""
+"""What a job works with, and the steps common to all kinds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

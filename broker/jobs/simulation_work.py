@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What-if simulation inside the process of its own: the result and its picture, which is nothing that the API should draw."""
+"""What-if simulation in a process of its own: the result and its plot, which the API process must not draw itself."""
 
 import base64
 import time

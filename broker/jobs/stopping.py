@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the worker told to stop? Celery waits for running tasks, so those that run long ask this and give their job back."""
+"""Is the worker told to stop? Celery waits for running tasks, so long ones ask this and return their job to the queue."""
 
 import mmap
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API knows of Celery: where messages go, and the name of the one that it sends."""
+"""What the API knows of Celery: the broker's address, and the name of the message that it sends."""
 
 LOOK = "broker.jobs.long.look"
 

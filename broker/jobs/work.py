@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that does the long work: `python -m broker.jobs.work PARENT_PID MEMORY_MB`, tasks on stdin, answers on stdout.
+"""The process that does long work: `python -m broker.jobs.work PARENT_PID MEMORY_MB`, tasks on stdin, answers on stdout.
 
-It has no database and no network: what it needs comes with the task, what it found goes back, so it can be killed at any instant. It
-never outlives the worker that started it, not even inside a solver that does not let Python run.
+It uses no database and no network: its input comes with the task and its result goes back, so it can be killed at any instant. It never
+outlives the worker that started it, even inside a solver that does not let Python run.
 """
 
 import ctypes

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only looks: calendars, load and use of links, for pages and answers. Nothing here books."""
+"""Read-only views for pages and answers: calendars, load and use of links. Nothing here books."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link's calendar for people and plots: capacity and booked rate as steps, thinned out where there are too many to draw."""
+"""A link's calendar for people and plots: capacity and booked rate as steps, thinned out if there are too many to draw."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy of every link's gamma(t) to look at, beside the desk's own: brought up to date from the ledger when somebody looks, without a lock.
+"""A read-only copy of every link's gamma(t), beside the desk's own: brought up to date from the ledger on demand, without a lock.
 
-What it says was true when it was read, and nothing is ever planned on it.
+It was true when it was read; nothing is ever planned on it.
 """
 
 import asyncio

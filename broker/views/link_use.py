@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link's bookings transfer by transfer, net of what was given back, as steps to stack in a plot."""
+"""A link's bookings by transfer, without released capacity, as steps to stack in a plot."""
 
 from typing import NamedTuple
 

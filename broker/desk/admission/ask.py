@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of admission: who may ask it, what it means by now, and what it asks of a planner."""
+"""A transfer request as admission sees it: the token's permission, the resolved mode and start, and the request to the planner."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

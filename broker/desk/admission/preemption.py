@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemption: a request that does not fit may displace bookings that were made as `best_effort`, with a lower priority than its own.
+"""Preemption: a request that does not fit may displace `best_effort` bookings of a lower priority.
 
-Nothing else ever gives way. No more are displaced than needed, the least important and then the youngest first; each is planned anew as
-early as it still fits, and says who displaced it.
+Other bookings are never displaced by it. It displaces no more transfers than needed, those of the lowest priority first and of equal ones
+the youngest; each is rebooked as early as it fits, and its reason names the transfer that displaced it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question of admission without booking: what each planner would answer."""
+"""Quotes: the answer of each planner to a request, without a booking."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers that begin when another one ends: their signals, and what a late predecessor means."""
+"""Chains: transfers that begin when another one ends, their start signals, and late predecessors."""

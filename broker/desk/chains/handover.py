@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of those that wait for a transfer when something happens to it, in the same transaction.
+"""The effects of a change of a transfer on its successors, in the same transaction.
 
-When it ends, what it gives back is handed over first of all: its successor's whole plan moves earlier, at the successor's own rates and on
-its own paths, and whoever waits for the successor follows. Nobody loses by it: what does not fit as a whole stays where it was. One that is
-cancelled before its own turn came leaves its place in the chain: those behind it wait for the one before it. When it moves so that it
-would end after a successor is booked to begin, that one is booked anew behind it, or waits for it no longer and keeps its place, for
-which the ledger has kept the room. Pulling forward (`forward`) finds what is left after that.
+When it ends, its successor takes over its released capacity first: the successor's whole plan moves earlier, at its own rates and on its own
+paths, and further successors follow. No transfer loses by it: a plan that does not fit as a whole stays. When a transfer is cancelled
+before its turn, its successors wait for its predecessor. When a transfer moves so that it would end after a successor is booked to
+begin, the successor is rebooked behind it, or stops waiting and keeps its booking. Pulling forward uses the capacity left after that.
 """
 
 from collections import deque

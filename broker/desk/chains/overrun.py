@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A predecessor that needs longer: its rest is booked first, and those behind it begin later, as far as their deadlines allow.
+"""A predecessor that needs longer: the broker books its remaining volume first, and its successors begin later if their deadlines allow.
 
-First it is planned on what is free, as if nobody waited for it. Only where it would then end after a successor is booked to begin, that
-one and those behind it step aside, and find their places anew once it has its own.
+The remainder is first planned on the free capacity, as if it had no successors. Only if it would then end after a successor is booked to
+begin are that successor and those behind it released, and rebooked after it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

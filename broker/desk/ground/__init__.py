@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every decision stands on: a transaction's batch, the calendars, commands, refusals, limits."""
+"""The basis of every decision: a transaction's batch, the calendars, commands, refusals, limits."""

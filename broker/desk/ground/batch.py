@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One transaction's worth of decisions: what they read, what they book in memory, and what is to be written."""
+"""The decisions of one transaction: what they read, what they book in memory, and what is to be written."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

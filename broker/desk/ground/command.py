@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be handed to the desk."""
+"""The commands that the desk takes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping

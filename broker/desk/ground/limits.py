@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a token may have at once, checked where it is booked: in the batch's transaction, so that two requests do not pass together.
+"""The limits of a token, checked where capacity is booked: in the batch's transaction, so that two requests cannot pass together.
 
-What a token has is known from what the last transaction left (`Replica.uses`), and whether that was still true is seen when this one adds to
-it (`Batch.write`). So admission pays for one statement, and two desks do not wait for each other before they write. Nobody is refused by
-what may have changed since: `Doubted` begins anew with what the database says. What the broker itself books anew is a promise, and passes.
+The use of a token is known from the last transaction (`Replica.uses`); `Batch.write` adds to it and so notices if it was out of date. Admission
+therefore pays for one statement, and two desks do not wait for each other before they write. No request is refused by a use that may be out of
+date: `Doubted` begins anew with the use from the database. Limits do not apply to what the broker rebooks itself, since that is promised.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who moves the data of a transfer (its mode), and whether the hosts can do what that asks of them."""
+"""The mode of a transfer (which process moves its data), and whether its hosts support it."""
 
 from ipaddress import ip_address
 

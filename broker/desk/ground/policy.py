@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the operator has set for all requests: leads, margins, how long a hold lasts."""
+"""The operator's policy for all requests: leads, margins, and the length of a hold."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

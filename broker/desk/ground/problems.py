@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals of the broker, as data: what RFC 9457 calls a problem. The API turns them into application/problem+json,
-with the HTTP status of each code."""
+"""Refusals of the broker as data (RFC 9457). The API turns them into application/problem+json, with the HTTP status of each code."""
 
 from dataclasses import dataclass, field
 from typing import Any

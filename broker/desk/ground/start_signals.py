@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains: a transfer with `after` begins when another one, its predecessor, has ended (RR-6205, section 2.2: time control by signals).
 
-Until then its place in time hangs on its predecessor's: what is booked for it does not begin before that one is planned to finish. Only
-a successor that starts by the clock keeps its own time. What moves a predecessor moves those behind it (`handover`, `overrun`).
+Until then its start depends on its predecessor: its booking does not begin before the predecessor is planned to finish. Only a successor
+that starts by the clock keeps its own time. When a predecessor moves, its successors move as well (`handover`, `overrun`).
 """
 
 from broker.core.transfer import Mode, State

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to one transfer after its admission: changes, ends, and what its agents say."""
+"""Changes of one transfer after its admission: by its owner, by its end, and by reports of its agents."""

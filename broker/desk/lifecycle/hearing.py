@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers whose agents cannot be heard. What was handed to an agent may be carried out, whether the broker hears of it or not.
+"""Transfers whose agents cannot be heard. An agent may carry out a transfer that it has fetched even if the broker cannot hear it.
 
-So it keeps its booking to the end, and the time of the fallback after it; only then is its end assumed, and a late report corrects that.
-What an agent never fetched nobody carries out: it can be withdrawn. While a transfer is unheard nothing of its booking is moved or given
-to others, for its sender would go on by the plan that it knows.
+Such a transfer keeps its booking to the end and through the fallback time after it; only then does the broker assume its end, and a late report
+corrects that. A transfer that its agent never fetched cannot be carried out and may be withdrawn. While a transfer is unheard, the broker
+neither moves its booking nor gives it to others, because its sender still follows the plan that it knows.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes to what is booked: PATCH, pause, resume, booking the rest anew. Each is checked like a new booking, and keeps the old when refused."""
+"""Changes of a booking: PATCH, pause, resume and rebooking. Each is checked like a new booking; if it is refused, the old booking stays."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

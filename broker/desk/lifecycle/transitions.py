@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends and state changes: commit, start, finish, fail, cancel, expire. What was not used goes back into gamma(t) at once."""
+"""State changes and ends: commit, start, finish, fail, cancel, expire. Unused capacity is returned to gamma(t) at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of links and topology, and what becomes of the promises that they break."""
+"""Changes of links and topology, and the displacement of transfers whose promises they break."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When capacity goes: which transfers have no place any more, and what becomes of each.
+"""Displacement: which transfers no longer fit after a loss of capacity, and how they are replanned.
 
-The most important transfers are seated first; of equal ones those that were guaranteed before best effort, then the older ones. Whoever
-finds no seat gives back what is booked and is planned anew over all its paths, in the same order, on the network as it is then. A promise
-is broken when the new plan ends later than was promised, or when there is none; then the transfer says so, and names the link.
+The remaining capacity is assigned in order of priority; of equal ones, guaranteed transfers come before best-effort ones, and older ones before
+younger ones. A transfer that does not fit releases its booking and is replanned over all its paths, in the same order, on the changed network.
+Its promise is broken if the new plan ends later than promised, or if there is none; then its reason names the link.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of the network: links, their capacity, their windows.
+"""Changes of links, their capacity and their windows.
 
-Lowering capacity under bookings first answers with the promises it would break; told to go on, it plans those transfers anew, the most
-important first, and each that could not keep its promise says why.
+A capacity below the bookings is first refused with the promises that it would break. With `replan`, those transfers are replanned, the highest
+priority first, and each whose promise is broken has the reason.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

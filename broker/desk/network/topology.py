@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole network at once: make it what a document says, in one transaction, and rebook what that displaces."""
+"""The whole network at once: replace it by a document in one transaction, and rebook the displaced transfers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a refusal says to its reader: which link binds and when, and what could be had instead.
+"""The explanation of a refusal: the binding link and interval, and counter-offers.
 
-An offer is a promise about an unchanged network: asked for as offered until `valid_until`, it is admitted. What planners offer is about what
-would be booked now; so each offer is made for the end of that time, brought back through the margins of managed transfers, and asked
-again, at both ends of that time, before it is shown.
+An offer is a promise on an unchanged network: a request for exactly the offer is admitted until `valid_until`. Planners' offers refer to a
+booking made now, so each is computed for the end of that time, corrected for the margins of managed transfers, and checked at both ends of
+that time before it is shown.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a planning request to a verified plan, or to a refusal: in a word where nobody reads it, with counter-offers where somebody does."""
+"""From a planning request to a verified plan, or to a refusal, with counter-offers if a caller will read it."""
 
 import logging
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is not yet carried of a transfer, planned anew: for a change that was asked for, and for what nobody asked for."""
+"""Replanning of the remaining volume of a transfer, after a requested change or after a loss of capacity."""
 
 from copy import copy
 from dataclasses import dataclass, replace

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers that nobody asked about move to better places: re-optimisation and pulling forward."""
+"""Moving booked transfers to better plans without a request: re-optimisation and pulling forward."""

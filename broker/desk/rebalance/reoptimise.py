@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Re-optimisation at both ends: a snapshot of what is booked, read without locks, and the command that books a proposal.
+"""Both ends of a re-optimisation: a snapshot of the bookings, read without locks, and the command that books a proposal.
 
-Between the two lies the solver's time, in which everybody goes on booking. A proposal is therefore applied only if every link that it
-books or releases, and every transfer that it moves, is as it was: all of it or nothing.
+While the solver runs in between, other requests are booked. A proposal is therefore applied only if every link that it books or releases, and
+every transfer that it moves, is unchanged: as a whole or not at all.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The admission desk: everything that queued up meanwhile becomes one batch, in ONE transaction.
+"""The admission desk: all commands that are waiting become one batch, in ONE transaction.
 
 Any number of desks may run on one database; the links' row locks (`locks`) serialise them, and the ledger's primary key would stop a plan
 made on an old version.

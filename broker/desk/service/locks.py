@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch locks, and the replica as it is under those locks.
+"""The locks of a batch, and the replica under those locks.
 
 The order is the same in every process: idempotency keys (`store.idempotency.claim`), links, transfers, hosts, each in key order.
 """

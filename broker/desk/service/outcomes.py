@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a command: a result or a refusal, and what is remembered of it."""
+"""The outcome of a command: a result or a refusal, and what is stored of it."""
 
 import logging
 from collections import Counter

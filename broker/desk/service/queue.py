@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is next at the desk: callers take turns, and each caller's commands stay in the order in which they came.
+"""The desk's queue: callers take turns, and each caller's commands stay in order.
 
-One caller's thousand commands do not go before another's single one.
+A caller with a thousand commands does not delay another caller's single one.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning that takes long happens beside the desk, in a process of its own: a command is decided there on a copy of what it reads.
+"""Rehearsal: a command that takes long to plan is decided in another process, on a copy of what it reads.
 
-What it answers is the answer, where nothing is to be booked (quotes). Of what is to be booked the plans are brought back: the desk
-verifies them on the calendars as they are by then, and books them or has it planned again.
+For quotes, its answer is the result. For bookings, the desk takes over the plans, verifies them on the calendars as they are by then, and
+books them or has the command planned again.
 """
 
 import pickle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transfers whose time has come: holds that ran out, bookings that begin and end by the clock, and what should have been heard of."""
+"""Actions by the clock: holds that have run out, bookings that begin and end, and transfers whose reports are overdue."""
 
 import asyncio
 import contextlib
