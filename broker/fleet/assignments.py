@@ -87,7 +87,7 @@ def _describe_assignment(transfer: Transfer, host_name: str, peers: dict[str, Ho
         "transfer_id": transfer.id,
         "role": "send" if sending else "receive",
         "mode": transfer.mode,
-        # What is over only because nobody was heard goes on.
+        # A transfer whose end was only assumed goes on.
         "state": str(State.ACTIVE if transfer.assumed else transfer.state),
         "plan_revision": transfer.plan_revision,
         "volume_bytes": transfer.spec.volume_bytes,

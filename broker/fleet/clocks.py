@@ -66,7 +66,7 @@ def begins_by_clock(ask: Ask) -> bool:
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], now_us: int, limits: Limits) -> list[Ask]:
-    """The asks; those that their source's clock is not good enough for carry the refusal."""
+    """The asks; those whose source has a clock that is too inaccurate carry the refusal."""
     known = await hosts.get_many(connection, {ask.spec.source for ask in asks if begins_by_clock(ask)})
     return [
         replace(ask, unfit=ask.unfit or find_refusal(known.get(ask.spec.source), now_us, limits)) if begins_by_clock(ask) else ask

@@ -49,7 +49,7 @@ def judge_one(ask: Ask, known: Mapping[str, Host], operator: bool) -> Problem | 
 
 
 async def judge(connection: AsyncConnection, asks: Sequence[Ask], operator: bool) -> list[Ask]:
-    """The asks; those that mean packets which are not theirs to hold carry the refusal."""
+    """The asks; those whose packets the host or the token does not allow carry the refusal."""
     names = {end for ask in asks if ask.mode == Mode.OBSERVED for end in (ask.spec.source, ask.spec.destination)}
     if not names:
         return list(asks)

@@ -34,7 +34,7 @@ def pair_key(secret: bytes, predecessor_id: str, successor_id: str) -> str:
 
 @dataclass(slots=True)
 class Pairs:
-    """Of the transfers that a host sends: whom each waits for, who waits for each, and since when it may begin early."""
+    """For the transfers that a host sends: their predecessors, their successors, and their earliest starts."""
 
     predecessors: Mapping[str, Transfer] = field(default_factory=dict)  # by successor
     successors: Mapping[str, Sequence[Transfer]] = field(default_factory=dict)  # by predecessor
@@ -101,7 +101,7 @@ async def pairs_of(
 async def _calendars(
     connection: AsyncConnection, waiting: Sequence[Transfer], links: Mapping[str, LinkRecord], now_us: int
 ) -> dict[str, Calendar]:
-    """What is free, up to the last finish of those that are `waiting`, on the links that these take."""
+    """The free capacity of the links of `waiting` transfers, up to their last finish."""
     until = max((transfer.finish_us or 0 for transfer in waiting), default=0)
     calendars = {}
     for link_id in sorted({link_id for transfer in waiting for link_id in transfer.links()} & links.keys()):

@@ -205,7 +205,7 @@ def _speaker(kind: ReportKind, transfer: Transfer) -> str | None:
             assert_never(kind)
 
 
-# An agent catches up by 0.5 % and paces to about 0.2 %: what is this far below was not held back by the booking.
+# An agent catches up by 0.5 % and paces to about 0.2 %: a rate this far below was not limited by the booking.
 _CLEARLY_BELOW = 0.95
 
 

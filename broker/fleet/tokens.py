@@ -82,7 +82,7 @@ def new_secret(prefix: str) -> str:
 
 
 class Access:
-    """Recognises tokens. Keeps what it has seen for a few seconds; what nobody knows apart, so that it drives out no good one.
+    """Recognises tokens. Caches lookups for a few seconds; unknown tokens apart, so that they cannot evict valid ones.
 
     Few look-ups run at once: who tries tokens out shall not take the database's connections from everybody.
     """

@@ -101,7 +101,7 @@ class Admit:
         return [found[item] if isinstance(item, str) else None if item is None else Problem(*item) for item in answer]
 
     def remainder(self, result: list[Transfer | Problem | None]) -> "Admit | None":
-        """Repeated with its key after a crash it may go on from transfers that have other ids: those that follow them follow them now."""
+        """The command for the undecided asks. Repeated with its key after a crash, decided transfers may have other ids: `after` follows them."""
         if None not in result:
             return None
         ids = {ask.id: made.id for ask, made in zip(self.asks, result, strict=True) if isinstance(made, Transfer)}
@@ -130,7 +130,7 @@ class Admit:
         ]
 
     def _planned_with(self, index: int) -> list[int]:
-        """Those that one joint planner takes together. A successor is planned in its turn, when its predecessor has its place."""
+        """The asks that one joint planner plans together. A successor is planned alone, after its predecessor is booked."""
         ask = self.asks[index]
         if not traits_of(ask.spec.planner).joint or ask.spec.after is not None:
             return [index]

@@ -76,7 +76,7 @@ def refuse_ask(ask: Ask, batch: Batch, account: Account) -> None:
 
 
 def resolve_ask(ask: Ask, batch: Batch) -> tuple[Mode, TransferSpec]:
-    """Its mode, and what is asked of the planner: a successor begins where its predecessor is planned to finish, at the earliest.
+    """Its mode and the spec for the planner: a successor begins no earlier than its predecessor is planned to finish.
 
     Raises Problem naming the field.
     """

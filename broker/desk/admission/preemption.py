@@ -37,7 +37,7 @@ class AdmitByPreemption(Admit):
     planned_elsewhere: bool = field(default=False, kw_only=True)
 
     def transfer_ids(self) -> Iterable[str]:
-        """The candidates to give way, and the predecessors."""
+        """The candidates for displacement, and the predecessors."""
         return {*self.candidates, *Admit.transfer_ids(self)}
 
     def links(self, replica: Replica, found: Mapping[str, Transfer]) -> set[str]:
@@ -83,7 +83,7 @@ class AdmitByPreemption(Admit):
         admitted = self._book(ask, mode, request, plan, batch)
         displaced = {"displaced": [victim.id for victim in victims]}
         batch.event(Event(batch.now_us, self.owner, "transfer.displacing", "transfer", admitted.id, None, displaced))
-        for victim in reversed(victims):  # the most important one chooses first among what is left
+        for victim in reversed(victims):  # the one of the highest priority is rebooked first
             self._rebook_victim(victim, admitted, batch)
         return admitted
 
@@ -135,7 +135,7 @@ class AdmitByPreemption(Admit):
         victim.cut_to(kept, max([batch.now_us + lead_of(victim, self.policy), *(segment.end_us for segment in kept)]))
 
     def _rebook_victim(self, victim: Transfer, by: Transfer, batch: Batch) -> None:
-        """Book what is left of a displaced transfer as early as it fits; it fails when it fits nowhere."""
+        """Rebook the remaining volume of a displaced transfer as early as possible; the transfer fails if it fits nowhere."""
         before = summarise(victim)
         why = f"displaced by {by.id}{f' ({by.spec.label})' if by.spec.label else ''}, which has priority {by.spec.priority}"
         mark = batch.mark()

@@ -55,7 +55,7 @@ class Quote(Unkeyed):
         request = make_request(self.ask.id, asked, mode, self.policy, network, batch.now_us)
         question = make_question(self.ask.id, asked, mode, self.policy, network)
         answers: dict[str, Plan | Problem] = {}
-        for name in sorted(self.planners, key=lambda name: traits_of(name).joint):  # those that may take all the time come last
+        for name in sorted(self.planners, key=lambda name: traits_of(name).joint):  # planners that may use up the budget come last
             if batch.spent():
                 answers[name] = Problem.out_of_budget("there was no time left to ask this planner")
                 continue

@@ -62,7 +62,7 @@ def shift(batch: Batch, transfer: Transfer, begin_us: int) -> bool:
     ahead = [s for s in transfer.segments if s.begin_us >= transfer.plan_from_us]
     used = {link_id for segment in ahead for link_id in segment.path}
     if not ahead or not used <= links.keys() or transfer.unheard_us is not None:
-        return False  # nobody would hear of it
+        return False  # no agent would hear of it
     slot = lcm(*(links[link_id].slot_us for link_id in used))
     earlier = ahead[0].begin_us - round_up(begin_us, slot)
     if earlier <= 0 or slot > MAX_SLOT_US:

@@ -104,7 +104,7 @@ def _followers(batch: Batch, transfer: Transfer, *, everybody: bool) -> list[Tra
 
 
 def _without(followers: Sequence[Transfer], staying: set[str]) -> list[Transfer]:
-    """Without those that stay, and those behind them."""
+    """The transfers that move: without those that stay, and those behind these."""
     out = set(staying)
     moving = []
     for one in followers:
@@ -118,7 +118,7 @@ def _without(followers: Sequence[Transfer], staying: set[str]) -> list[Transfer]
 def _attempt(
     batch: Batch, moving: Sequence[Transfer], saved: Mapping[str, Transfer], plan: Callable[[], None], policy: Policy
 ) -> Transfer | None:
-    """`plan`, while those that are `moving` stand aside, and then places for these; the first that finds none.
+    """Carry out `plan` with the bookings of `moving` released, then rebook these; returns the first that does not fit.
 
     Raises Problem where even that leaves no room for `plan`.
     """

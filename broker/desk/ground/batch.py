@@ -31,7 +31,7 @@ _OFFERED = 64
 
 
 class NotLocked(Exception):
-    """A planner looked at a link that is not locked: its choice of paths moved with time, or with a rate nobody foresaw. Lock anew."""
+    """A planner looked at a link that is not locked: its paths depend on the time, or on a rate that `links` did not foresee. Lock anew."""
 
 
 class Doubted(Exception):
@@ -65,7 +65,7 @@ async def find_holders(connection: AsyncConnection, binding: Binding) -> list[st
 
 
 class LockedCalendars(dict[str, Calendar]):
-    """gamma(t) of the locked links alone: what is not locked may be out of date, and must not be planned on."""
+    """gamma(t) of the locked links only: the others may be out of date, and must not be planned on."""
 
     def __missing__(self, link_id: str) -> Calendar:
         raise NotLocked(link_id)
@@ -160,7 +160,7 @@ class Batch:
             Booking(link_id, s.begin_us, s.end_us, -s.rate_bps)
             for s in coalesce(returned)
             for link_id in s.path
-            if link_id in self.heads  # a link that was deleted meanwhile has no calendar to give back to
+            if link_id in self.heads  # a link that was deleted meanwhile has no calendar to return capacity to
         ]
         self._enter(transfer.id, gone)
         return tuple(kept)
@@ -305,7 +305,7 @@ class Batch:
         self.noted.append((transfer.id, None if before is None else before["finish_us"]))
         if transfer.mode != Mode.RESERVE:
             self.touched.update((transfer.spec.source, transfer.spec.destination))
-            # What the senders of a pair are told of each other hangs on both.
+            # The assignments of both senders of a pair depend on both transfers.
             if transfer.spec.after is not None and (predecessor := self.transfers.get(transfer.spec.after)) is not None:
                 self.touched.add(predecessor.spec.source)
             self.touched.update(successor.spec.source for successor in self.successors(transfer.id))

@@ -31,7 +31,7 @@ class Command(Protocol[Result_co]):
 
     @property
     def account(self) -> Account:
-        """On whose account it books, and what that may have; NOBODY for what is never refused by a limit."""
+        """The account that it books on, with its limits; NOBODY if no limit applies."""
         ...
 
     def transfer_ids(self) -> Iterable[str]:
@@ -94,14 +94,14 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Foreseen(Generic[Result]):
-    """What a command would answer, and whom it would change beside the transfers that it names."""
+    """The answer of a command, and the other transfers that it would change."""
 
     result: Result
     moved: tuple[Moved, ...]
 
 
 def list_moved(command: Command[Any], batch: Batch) -> tuple[Moved, ...]:
-    """Whom it changed beside those that it names, each with the finish that it had at first."""
+    """The other transfers that it changed, each with its finish before."""
     named = set(command.transfer_ids())
     before: dict[str, int | None] = {}
     for transfer_id, finish_us in batch.noted:

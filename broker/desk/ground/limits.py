@@ -34,7 +34,7 @@ NOBODY = Account("", Allowance())
 def refuse_wish(
     account: Account, now_us: int, *, priority: int | None = None, not_before_us: int | None = None, deadline_us: int | None = None
 ) -> None:
-    """Raises Problem where what is asked for lies beyond what the token may ask for at all. None: not asked."""
+    """Raises Problem if the request exceeds what the token may ever ask for. None: not asked."""
     most = account.allowance.priority
     if most is not None and priority is not None and priority > most:
         raise _beyond("priority", "priority", f"{priority} is above {most}, the highest that this token may ask for", most)
@@ -46,7 +46,7 @@ def refuse_wish(
 
 
 def refuse_stranger(account: Account, batch: Batch, after: str | None) -> None:
-    """Raises Problem where somebody else's transfer is to be followed by one more of this token's than may be."""
+    """Raises Problem if this token already has the allowed number of successors behind another token's transfer."""
     most = account.allowance.successors
     predecessor = None if after is None else batch.transfers.get(after)
     if most is None or predecessor is None or predecessor.owner == account.owner:
@@ -79,7 +79,7 @@ def refuse_plan(account: Account, batch: Batch, booked_bytes: int, finish_us: in
 
 
 def refuse_replan(account: Account, batch: Batch, transfer: Transfer, booked_bytes: int, finish_us: int) -> None:
-    """The same for a new plan of what is booked already: only what is more than before can be too much."""
+    """The same for a new plan of an existing booking: only an increase can exceed the limits."""
     if transfer.finish_us is None or finish_us > transfer.finish_us or transfer.paused:
         _refuse_end(account, batch, finish_us)
     if transfer.owner == account.owner:

@@ -10,7 +10,7 @@ from broker.core.transfer_spec import TransferSpec
 from broker.desk.ground.problems import Problem
 from broker.desk.ground.replica import Replica
 
-# What the sender's own process does to its own writes cannot be done to somebody else's.
+# A mechanism of the sender's own writes does not work for another process.
 _OWN_SENDER_ONLY = "userland"
 _CLASSED_BY = "htb"
 

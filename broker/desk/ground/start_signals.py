@@ -58,7 +58,7 @@ def waits(transfer: Transfer) -> bool:
 
 
 def find_awaited(batch: Batch, transfer: Transfer) -> Transfer | None:
-    """The predecessor that its place in time hangs on. One that is paused holds nobody up."""
+    """The predecessor that determines its start. A paused predecessor does not delay it."""
     if not waits(transfer) or begins_by_clock(transfer) or transfer.spec.after is None:
         return None
     predecessor = batch.transfers.get(transfer.spec.after)

@@ -30,7 +30,7 @@ def find_untold(transfer: Transfer) -> list[str]:
 
 @dataclass(slots=True)
 class Withdraw(OneTransfer):
-    """Its time has come, and an agent that it needs never fetched it: it ends, and what is booked goes back."""
+    """Its start has passed, and an agent that it needs never fetched it: end it and release its booking."""
 
     last_heard: LastHeard = str
 
@@ -49,7 +49,7 @@ class Withdraw(OneTransfer):
 
 @dataclass(slots=True)
 class WithdrawUnused(OneTransfer):
-    """The agent that would hold it to its rate has told all that it knows, and nothing has begun: nobody came to use the booking."""
+    """The agent that would pace it has reported everything, and nothing has begun: the booking was not used."""
 
     def decide(self, batch: Batch) -> Transfer:
         """Expire it where its time went by unused; what it booked is given back."""
@@ -65,7 +65,7 @@ class WithdrawUnused(OneTransfer):
 
 @dataclass(slots=True)
 class Miss(OneTransfer):
-    """Nothing is heard of it: everybody shall see so. It keeps what is booked."""
+    """Mark a transfer as unheard. It keeps its booking."""
 
     def decide(self, batch: Batch) -> Transfer:
         """Note since when its agents cannot be heard; it keeps its booking."""
@@ -100,7 +100,7 @@ class Hear(OneTransfer):
 
 @dataclass(slots=True)
 class AssumeLost(OneTransfer):
-    """Unheard until its booking and the time of the fallback were over: it counts as failed until somebody says otherwise."""
+    """Unheard until its booking and the fallback time were over: it counts as failed until a report corrects that."""
 
     last_heard: LastHeard = str
 
@@ -122,7 +122,7 @@ class AssumeLost(OneTransfer):
 
 @dataclass(slots=True)
 class GiveBack(OneTransfer):
-    """It was cancelled while unheard. Its sender knows by now, or its booking is over: what is left goes back."""
+    """It was cancelled while unheard. Its sender knows by now, or its booking is over: release the rest."""
 
     def decide(self, batch: Batch) -> Transfer:
         """Give back the booking of a canceled transfer whose sender now knows."""

@@ -83,7 +83,7 @@ _BOOKED = ("duration_us", "rate_max_bps", "rate_min_bps", "deadline_us", "not_be
 
 @dataclass(slots=True)
 class Change(Replanning):
-    """PATCH: only the given fields change. Whatever concerns the booking makes a new plan for what is not yet carried."""
+    """PATCH: only the given fields change. A change of the booking replans the remaining volume."""
 
     policy: Policy = field(default_factory=Policy)
     patch: SpecPatch = field(default_factory=SpecPatch)
@@ -154,7 +154,7 @@ class Change(Replanning):
 
 @dataclass(slots=True)
 class Pause(OneTransfer):
-    """Send nothing until resumed; what is booked from now on goes back."""
+    """Pause until resumed; the booking from now on is released."""
 
     policy: Policy = field(default_factory=Policy)
 
@@ -187,7 +187,7 @@ class Resume(Replanning):
     account: Account = NOBODY
 
     def decide(self, batch: Batch) -> Transfer:
-        """Book what is left, from now on."""
+        """Book the remaining volume, from now on."""
         transfer = self.live_transfer(batch)
         if not transfer.paused:
             return transfer
@@ -204,14 +204,14 @@ class Resume(Replanning):
 
 @dataclass(slots=True)
 class Rebook(Replanning):
-    """A sender fell behind what is booked: book what is missing anew. A deadline that cannot be kept any more is given up, with the reason."""
+    """A sender fell behind its booking: rebook the missing volume. A deadline that can no longer be met is given up, with the reason."""
 
     safe_bytes: int = 0
     achieved_bps: int = 0  # what the hosts can do, when that is less than was booked; 0: no reason to think so
     policy: Policy = field(default_factory=Policy)
 
     def decide(self, batch: Batch) -> Transfer:
-        """Book what is not yet safe, from the next boundary on; promised or not."""
+        """Book the bytes that are not yet safe, from the next boundary on, even if that breaks the promise."""
         transfer = self.live_transfer(batch)
         if transfer.paused or transfer.spec.volume_bytes is None:
             return transfer

@@ -100,7 +100,7 @@ class End(OneTransfer):
     reason: Reason | None = None
 
     def decide(self, batch: Batch) -> Transfer:
-        """It ends, and gives back what it did not use; the same end twice is one."""
+        """End it and release its unused booking. Idempotent."""
         transfer = self.transfer(batch)
         if not transfer.live and not transfer.assumed and _leads_to(self.action) is transfer.state:
             return transfer
@@ -114,7 +114,7 @@ class End(OneTransfer):
         if self.bytes_done is not None:
             transfer.bytes_done = self.bytes_done
         if transfer.state is State.FINISHED:
-            # A holding time is over when its plan is: nobody counts what was sent in it. Who counts says how much it was.
+            # A holding time ends with its plan: no agent counts its bytes. Otherwise the report has the count.
             if self.bytes_done is None:
                 transfer.bytes_done = transfer.booked_bytes if transfer.spec.volume_bytes is None else transfer.spec.volume_bytes
             transfer.checksum = self.checksum
@@ -125,7 +125,7 @@ class End(OneTransfer):
 
 
 def end(batch: Batch, transfer: Transfer, action: Action, reason: Reason | None, *, release: bool = True) -> None:
-    """Move to an end state and give back what is still booked (`release`)."""
+    """Move to an end state and release the remaining booking."""
     batch.move(transfer, action)
     if release:
         transfer.segments = batch.release_after(transfer, batch.now_us)

@@ -64,7 +64,7 @@ class Outcome:
 
 
 async def find_displaced(connection: AsyncConnection, batch: Batch, capacities: Capacities, policy: Policy) -> list[Displaced]:
-    """Who loses the place when the links have `capacities`, in the order in which they are to be planned anew. Locks whom it looks at."""
+    """The transfers that no longer fit when the links have `capacities`, in the order of replanning. Locks the transfers that it reads."""
     lacking = {link_id: steps for link_id, steps in capacities.items() if _lacks(batch, link_id, steps)}
     if not lacking:
         return []
@@ -125,12 +125,12 @@ async def plan_anew(
     policy: Policy,
     gone: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Outcome]:
-    """Book what is left of each, the most important first, on the network as it is now.
+    """Rebook the remaining volume of each on the changed network, the highest priority first.
 
     `before` is what `give_back` said, `gone` says what happened to links of which nothing is left.
     """
     if batch.rehearsed:
-        await connection.rollback()  # all is read, and nothing will be written: nobody needs to wait for the rest
+        await connection.rollback()  # everything is read and nothing will be written: release the locks now
     outcomes = []
     noted = len(batch.noted)
     for number, (item, summed) in enumerate(zip(displaced, before, strict=True)):
@@ -210,7 +210,7 @@ def _lacks(batch: Batch, link_id: str, capacity: Sequence[Step]) -> bool:
 
 
 def _seat(seats: Mapping[str, Calendar], segments: Sequence[Segment], now_us: int) -> str | None:
-    """Take the room of `segments` wherever there are seats; all of it or nothing. None, or a link that has no room."""
+    """Book `segments` on the calendars in `seats`, as a whole or not at all. Returns None, or a link without room."""
     wanted = [(link_id, s) for s in segments for link_id in s.path if link_id in seats]
     for link_id, s in wanted:
         seats[link_id].book(s.begin_us, s.end_us, s.rate_bps)

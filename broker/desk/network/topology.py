@@ -49,10 +49,10 @@ class PutTopology(Alone[TopologyChange]):
     replan: bool = False
     revision: int | None = None
     policy: Policy = field(default_factory=Policy)
-    nodes: Sequence[Node] | None = None  # what is known of nodes; None: as it is
+    nodes: Sequence[Node] | None = None  # metadata of nodes; None: unchanged
 
     async def act(self, connection: AsyncConnection, batch: Batch) -> TopologyChange:
-        """Bring the network to what is wanted, as one change."""
+        """Replace the network, as one change."""
         replica = batch.replica
         if self.revision is not None and self.revision != replica.topology_version:
             raise Problem(

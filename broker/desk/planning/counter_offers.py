@@ -157,7 +157,7 @@ class _Bargain:
             return 0
 
     def _rate_max(self, late: Request, rate_bps: int) -> int | None:
-        """The smallest rate that will do: the margin of a managed transfer grows with the rate that is asked, and so does what is booked."""
+        """The smallest sufficient rate: the margin of a managed transfer, and so its booking, grows with the rate."""
         for _ in range(4):
             try:
                 again = self._again(replace(self._asked, rate_max_bps=rate_bps), self._until_us)

@@ -76,7 +76,7 @@ def make_plan(request: Request, planner: Planner, batch: Batch) -> Plan | Refusa
 
 
 def check_plan(request: Request, answer: Plan | Refusal, batch: Batch) -> Plan | Refusal:
-    """`answer`, once it is verified. A plan that breaks a rule is a fault of ours: it is logged, never booked, and stops nobody else."""
+    """Verify `answer`. A plan that breaks a rule is a fault of the planner: it is logged and never booked, and other requests go on."""
     if isinstance(answer, Refusal):
         return answer
     try:
@@ -117,7 +117,7 @@ def _refuse_heavy(planner: Planner, number: int, batch: Batch) -> None:
 
 
 def _limit_search(planner: Planner, batch: Batch) -> Planner:
-    """Searches run where nobody waits."""
+    """The planner with the time limit of this process: long searches run in the pool only."""
     if not is_time_limited(planner):
         return planner
     return planner.within(_SOLVER_S if batch.answers.recording else 0.0, batch.spent)
@@ -159,7 +159,7 @@ def find_routes(network: Network, source: str, destination: str, options: Option
 def make_planner_request(
     transfer_id: str, spec: TransferSpec, booked_bytes: int | None, not_before_us: int, *, duration_us: int | None
 ) -> Request:
-    """What a planner is asked for a transfer: `booked_bytes` or `duration_us` of it (margin included, or what is left), from `not_before_us`."""
+    """The planning request of a transfer: `booked_bytes` or `duration_us` of it (margin included, or what is left), from `not_before_us`."""
     return Request(
         transfer_id,
         spec.source,

@@ -41,7 +41,7 @@ class Wanted:
         transfer.spec, transfer.booked_bytes = self.spec, self.booked_bytes
 
     def book_volume(self, transfer: Transfer, network: Network, policy: Policy) -> None:
-        """Set what is to be booked for its volume."""
+        """Set `booked_bytes` from its volume."""
         assert self.spec.volume_bytes is not None
         self.booked_bytes = self.spec.volume_bytes
         if transfer.mode is not Mode.RESERVE:
@@ -106,7 +106,7 @@ def replan(
     explain: bool = False,
     account: Account = NOBODY,
 ) -> None:
-    """Replace everything from the cut on by a new plan for `remaining` bytes (None: what is not carried, or held, until then).
+    """Replace everything from the cut on by a new plan for `remaining` bytes (None: the volume, or holding time, that is left by then).
 
     The cut leaves running agents the time to hear of it. Raises Problem, with counter-offers if it is to `explain`, and leaves
     `transfer` as it was; the batch is the caller's to undo. What waits for a predecessor begins no earlier than that one is planned to
@@ -151,7 +151,7 @@ def lead_of(transfer: Transfer, policy: Policy) -> int:
 
 
 def request_remainder(transfer: Transfer, wanted: Wanted, remaining: int | None, cut_us: int, not_before_us: int) -> Request:
-    """The planning request for what is not carried by the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
+    """The planning request for the volume left at the cut, or for `remaining` bytes. Raises Problem naming the field that is wrong."""
     held = 0
     duration = wanted.spec.duration_us
     if duration is not None:

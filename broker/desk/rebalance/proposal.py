@@ -173,7 +173,7 @@ def find_movable(transfer: Transfer, links: Mapping[str, Link], cut_us: int) -> 
 
 
 def improve(snapshot: Snapshot, objective: str, solve: Solve) -> Proposal:
-    """The best joint plan that `solve` finds, where it is better than what is booked; otherwise a proposal without changes."""
+    """The best joint plan that `solve` finds, if it is better than the bookings; otherwise a proposal without changes."""
     network = Network(snapshot.links)
     free = {link_id: _copy(calendar) for link_id, calendar in snapshot.calendars.items()}
     for item in snapshot.movable:
@@ -218,7 +218,7 @@ def _make_request(item: Movable, objective: str) -> Request:
 def _fit_together(
     items: Sequence[Movable], answers: Sequence[Plan | Refusal], network: Network, free: Mapping[str, Calendar]
 ) -> list[tuple[Segment, ...]]:
-    """Segments from the cut on, per transfer, that fit side by side: those that keep their plans are seated first."""
+    """Segments from the cut on, per transfer, that fit together: transfers that keep their plans come first."""
     keeping = {index for index, answer in enumerate(answers) if isinstance(answer, Refusal)}
     while True:
         calendars = {link_id: _copy(calendar) for link_id, calendar in free.items()}

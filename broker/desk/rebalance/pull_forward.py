@@ -52,13 +52,13 @@ class Pull(StrEnum):
 
     OFF = "off"
     WAITING = "waiting"  # only what has not begun
-    ALL = "all"  # what is running, too
+    ALL = "all"  # running transfers as well
 
 
 class Pulled(NamedTuple):
     """What a round of pulling did."""
 
-    transfer_ids: tuple[str, ...]  # those that finish earlier now
+    transfer_ids: tuple[str, ...]  # transfers that now finish earlier
     freed: frozenset[str]  # links on which that left something free
 
 
@@ -157,7 +157,7 @@ class Puller:
 
     @property
     def idle(self) -> bool:
-        """Is there nothing to pull, and nobody pulling?"""
+        """True if no pull is waiting or running."""
         return not (self._pulling or self._ready.is_set())
 
     async def run(self, desk: Desk, policy: Policy) -> None:
@@ -200,7 +200,7 @@ class Puller:
         return pulled
 
     async def _submit(self, desk: Desk, command: PullForward) -> Pulled:
-        while desk.queued > _BUSY:  # noqa: ASYNC110 - nobody tells when a queue has become short
+        while desk.queued > _BUSY:  # noqa: ASYNC110 - the queue has no event for becoming short
             await asyncio.sleep(_BUSY_PAUSE_S)
         time = asyncio.get_running_loop().time
         begin = time()
@@ -217,7 +217,7 @@ class Puller:
         for pair in waiting:
             if _takes(desk.replica, pair, links):
                 between.append(pair)
-            await asyncio.sleep(0)  # paths that nobody asked for lately take a while to find
+            await asyncio.sleep(0)  # paths that are not cached take a while to find
         async with self._database.transaction() as connection:
             return await waiters.find_candidates(
                 connection, between, links, eager_planners(), after, place, self._candidates, begun=self._begun

@@ -32,7 +32,7 @@ HEARING_US = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which transfers may move: those that match all that is given. Empty: no restriction."""
+    """A filter of the transfers that may move: they match every given criterion. Empty: no restriction."""
 
     project: str | None = None
     links: frozenset[str] = frozenset()
@@ -55,7 +55,7 @@ async def read_snapshot(connection: AsyncConnection, now_us: int, cut_us: int, c
     replica = Replica()
     await replica.load_topology(connection)
     heads = {link_id: Head(record.version, record.revision) for link_id, record in replica.records.items()}
-    # Whatever ends before the cut stays as it is and stands in nobody's way.
+    # Transfers that end before the cut stay and do not conflict with new plans.
     await replica.catch_up(connection, heads, cut_us)
     found: list[Movable] = []
     kept: dict[str, int] = {}
@@ -98,7 +98,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What of a proposal is needed to apply it: kept with the job, so that it can be applied after somebody has looked at it."""
+    """The part of a proposal that is needed to apply it, stored with the job so that an operator can review it first."""
 
     cut_us: int
     commit_by_us: int

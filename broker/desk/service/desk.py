@@ -117,7 +117,7 @@ class Desk:
     async def _rehearse_elsewhere(self, command: Command[Any], lead_us: int) -> Rehearsed:
         look = Look(command, self._policy, lead_us)
         if look.account.counts:
-            self.replica.watched.add(look.owner)  # what the token has is read along with the copy: there nobody can look again
+            self.replica.watched.add(look.owner)  # the token's use is copied as well: the other process cannot read it again
         async with self._elsewhere.turn(look.owner) as rehearse:
             try:
                 return await rehearse(await self._enqueue(look))
@@ -133,7 +133,7 @@ class Desk:
         work = Work(command, asyncio.get_running_loop().create_future(), answers)
         self._queue.put(work)
         self._ready.set()
-        # A caller that goes away does not take back what is being decided.
+        # A caller that disconnects does not cancel its command.
         return await asyncio.shield(work.future)
 
     @property
@@ -142,10 +142,10 @@ class Desk:
         return len(self._queue)
 
     async def run(self) -> None:
-        """Decide what is asked for, batch after batch, until cancelled."""
+        """Decide waiting commands, batch after batch, until cancelled."""
         while True:
             await self._ready.wait()
-            # No name for it here: while nobody asks for anything, the last batch would stay in memory, tens of thousands of transfers.
+            # No name for it here: an idle desk would keep the last batch in memory, tens of thousands of transfers.
             await self._process_batch(self._queue.take(self._batch_size))
             if not self._queue:
                 self._ready.clear()
@@ -197,7 +197,7 @@ class Desk:
                 every_link = True  # a planner went further afield than was foreseen: it may look anywhere now
                 continue
             except Taken:
-                # (link, version) was taken: somebody appended without the lock. Plan again on what is there now.
+                # (link, version) was taken: another process appended without the lock. Plan again on the present ledger.
                 log.exception("a ledger version was taken; planning again")
                 self._forget_replica()
                 continue

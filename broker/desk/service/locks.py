@@ -63,7 +63,7 @@ async def lock(
     if any(not found[name].links() <= wanted for name in chain.behind & found.keys()):
         raise Restart
     if named and await transfers.find_chained(connection, named) != chain:
-        raise Restart  # somebody joined or left the chain before its first rows were locked
+        raise Restart  # a transfer joined or left the chain before its first rows were locked
     # The time is read under the locks: a desk that waited for them must not book what has passed meanwhile.
     now_us = clock()
     await replica.catch_up(connection, locked.heads, now_us)

@@ -32,7 +32,7 @@ class Queue:
     """Commands that wait; callers take turns."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[Work]] = {}  # by caller, in the order of their turns; nobody without work
+        self._waiting: dict[str, deque[Work]] = {}  # by caller, in the order of their turns; only callers with work
 
     def __len__(self) -> int:
         return sum(map(len, self._waiting.values()))

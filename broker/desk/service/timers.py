@@ -23,7 +23,7 @@ ACTOR = "clock"
 
 
 async def run_timers(database: Database, desk: Desk, now_us: int, patience: Patience) -> int:
-    """Carry out everything that is due now; returns how many transfers it was. Somebody else being faster is no fault."""
+    """Carry out everything that is due now; returns the number of transfers. Another process may be faster."""
     async with database.transaction() as connection:
         due = await transfers.find_due(connection, now_us, patience)
         named = any(what in (Due.WITHDRAW, Due.LOST) for _, what in due)
